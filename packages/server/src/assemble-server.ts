@@ -1,4 +1,7 @@
-/** A server, assembled: its HTTP edge, the data it serves, the path of writes, background work and routes, in the order of what needs what. */
+/**
+ * Assembles a server: its HTTP edge, the data it serves, the write path, background work and routes, in the order of their
+ * dependencies.
+ */
 import type { Store } from '@freshet/core/store'
 import type { Access, AccessConfig } from './access/access.js'
 import { CursorSeals } from './access/cursor-seals.js'
@@ -77,12 +80,12 @@ export interface ServerAssembly {
   readonly reader: ObjectReader
   readonly access: Access
   readonly intake: BodyIntake
-  /** Undefined where requests may be from anywhere. */
+  /** Undefined if requests may come from anywhere. */
   readonly door: LocalDoor | undefined
   readMetrics(): readonly MetricFamily[]
   readRecent(kind: RecentKind): readonly RecentItem[]
   start(): Promise<void>
-  /** Ends what would otherwise not end by itself. */
+  /** Ends streams and waits that would not end by themselves. */
   endStreams(): void
   stop(): Promise<void>
 }

@@ -1,4 +1,4 @@
-/** The door for packages that add routes to a server: what a capability is, and what its handlers are written with. */
+/** The entry point for packages that add routes to a server: what a capability is, and what its handlers need. */
 export type { Audited } from './access/audit.js'
 export { type Caller, PRIVATE } from './access/caller.js'
 export { answers, eitherOf, json, list, object, operation, queryParameter, ref } from './api/status/openapi-builders.js'

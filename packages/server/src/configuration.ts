@@ -1,6 +1,6 @@
 /**
- * The door for programs that read or check a server's configuration: settings, caches, rules and tokens, and how both log.
- * It loads none of the server itself, so a command that only reads its flags starts quickly.
+ * The entry point for programs that read or check a server's configuration: settings, caches, rules and tokens, and how both
+ * log. It does not load the server itself, so a command that only reads its flags starts quickly.
  */
 export { checkExamples } from './access/rules/check-examples.js'
 export { type IndexesOfBucket, indexesFor } from './access/rules/indexes-for.js'

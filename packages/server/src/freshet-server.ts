@@ -1,5 +1,5 @@
 /**
- * The server: puts the rooms together, and takes requests. Plain reads go straight to the reader, all others to the router.
+ * The server: connects its components, and receives requests. Plain reads go straight to the reader, all others to the router.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -31,46 +31,58 @@ import { completeSettings, type ServerSettings } from './settings/server-setting
 export interface FreshetServerOptions {
   readonly store: Store
   readonly settings?: Partial<ServerSettings>
-  /** Silent unless given; see `createJsonLog`. */
+  /** Default: no log. See `createJsonLog`. */
   readonly log?: Log
-  /** Takes lines that tell what was acknowledged and answered, without the values; for `freshet check`. */
+  /** Records what was acknowledged and answered, without the values; for `freshet check`. */
   readonly record?: ServerRecordOptions
   /** Files of the page at `/` and `/demo/...`, by their path below /demo/; `index.html` is the page itself. */
   readonly page?: PageFiles
   /** Files of the pages at `/console`, by their path below it; `index.html` is the page itself. */
   readonly console?: PageFiles
-  /** What `POST /doctor` does. */
+  /** The examination that `POST /doctor` runs. */
   readonly doctor?: Doctor
-  /** Caches to be told of every change; by the keeper alone, but all servers over the same data need the same list. */
+  /** Caches to notify of every change. Only the keeper does that, but all servers over the same data need the same list. */
   readonly caches?: readonly CacheConfig[]
-  /** Who may do what: docs/access.md. Without it, everybody may do everything. */
+  /** Access control: docs/access.md. Without it, everybody may do everything. */
   readonly access?: AccessConfig
-  /** Default true. False: its rules do not become those of the store when it starts; `putOwnRules` has seen to that. */
+  /**
+   * Default true. False: the server does not write its rules to a store without rules when it starts, because `putOwnRules` has
+   * already done that.
+   */
   readonly putsRules?: boolean
   /**
-   * What becomes of rules that the store has, where `access` has none. 'refuse': the server does not start (ACCESS_REQUIRED); the default without
-   * `access`. 'require': they are used, and without any the server does not start; the default with keys of tokens. 'use': they are used, if there
-   * are any. 'ignore': they stay, and here everybody may do everything; for tools that only their user reaches.
+   * What the server does with rules in the store if `access` has none. 'refuse' (the default without `access`): it does not
+   * start (ACCESS_REQUIRED). 'require' (the default with token keys): it uses them, and does not start if the store has none.
+   * 'use': it uses them, if there are any. 'ignore': they remain in the store, and this server lets everybody do everything;
+   * for tools that only their user can reach.
    */
   readonly storedRules?: StoredRulesChoice
-  /** Keeps the rules in force outside of the store, so that a store that is put back while no server runs opens nothing (docs/backups.md). */
+  /**
+   * Keeps the rules in force outside of the store, so that a store that is restored while no server runs opens nothing
+   * (docs/backups.md).
+   */
   readonly rulesMemory?: RulesMemory
-  /** How often one address, or the bearer of one token, may ask. */
+  /** How many requests each address, or the bearer of each token, may send. */
   readonly limits?: RateLimitConfig
-  /** Addresses and networks (10.0.0.0/8) whose X-Forwarded-For is believed. */
+  /** Addresses and networks (10.0.0.0/8) whose X-Forwarded-For header is believed. */
   readonly trustedProxies?: readonly string[]
-  /** What adds routes to the server, such as `joinShards` of @freshet/shards. */
+  /** Capabilities that add routes to the server, such as `joinShards` of @freshet/shards. */
   readonly capabilities?: readonly JoinCapability[]
-  /** What `/metrics` answers where several processes serve the same data, given what this one has counted; see `addUpMetrics`. */
+  /**
+   * If several processes serve the same data: given the metrics of this process, returns what `/metrics` answers; see
+   * `addUpMetrics`.
+   */
   readonly allMetrics?: AllMetrics
-  /** What `/logs` and `/conflicts` answer where several processes serve the same data, given what this one remembers. */
+  /**
+   * If several processes serve the same data: given what this process remembers, returns what `/logs` and `/conflicts` answer.
+   */
   readonly allRecent?: AllRecent
-  /** Called with every request before it is handled, for tracing. It must not throw, nor answer. */
+  /** Called with every request before it is handled, for tracing. It must not throw or answer. */
   readonly onRequest?: (request: IncomingMessage, response: ServerResponse) => void
 }
 
 export interface ListenOptions {
-  /** 0 takes any free one. */
+  /** 0 picks any free port. */
   readonly port: number
   /** Default 127.0.0.1. */
   readonly host?: string
@@ -83,9 +95,9 @@ export interface Listening {
 }
 
 export interface CloseOptions {
-  /** So long requests under way may take to finish. */
+  /** How long requests under way may take to finish. */
   readonly graceMs?: number
-  /** So long before that `/ready` says no while all is answered: for load balancers to notice. */
+  /** How long before that `/ready` fails while all requests are still answered, so that load balancers notice. */
   readonly drainMs?: number
 }
 
@@ -95,15 +107,15 @@ export interface FreshetServer {
   /** For a server of your own: a listener of its `request` event. Its `keepAliveTimeout` must be `settings.keepAliveMs`. */
   handle(request: IncomingMessage, response: ServerResponse): void
   /**
-   * Within the process: the value of a key (`shop/products/42`), as a GET would be answered now; from what the server keeps of objects read
-   * lately, if it has it. The version is its ETag.
+   * A read within the process: the value of a key (`shop/products/42`), as a GET would return it now. It may come from the
+   * server's memory of recently read objects. The version is its ETag.
    */
   get(key: Key): Promise<StoredValue | undefined>
-  /** What this process has counted, to be added up with others. */
+  /** The metrics of this process, to be added to those of others. */
   readMetrics(): readonly MetricFamily[]
-  /** What this process remembers of late, to be put together with what others do. */
+  /** What this process remembers of recent events, to be merged with what others remember. */
   readRecent(kind: RecentKind): readonly RecentItem[]
-  /** Stops accepting, lets requests under way finish for `graceMs`, ends event streams. The store stays open. */
+  /** Stops accepting connections, lets requests under way finish for `graceMs`, ends event streams. The store stays open. */
   close(options?: CloseOptions): Promise<void>
 }
 
@@ -128,7 +140,7 @@ export function createFreshetServer({
   capabilities = [],
 }: FreshetServerOptions): FreshetServer {
   const { mistakes } = readCaches(caches)
-  if (mistakes.length > 0) throw new TypeError(`The caches cannot be these. ${mistakes.join(' ')}`)
+  if (mistakes.length > 0) throw new TypeError(`The configuration of the caches has mistakes. ${mistakes.join(' ')}`)
   const complete = completeSettings(settings)
   const parts = {
     store,
@@ -177,11 +189,11 @@ class HttpServer implements FreshetServer {
       headersTimeout: requestMsMax,
       keepAliveTimeout: keepAliveMs,
       connectionsCheckingInterval: Math.min(5000, requestMsMax),
-      // Node would refuse by itself, without a problem document.
+      // Node would refuse such requests itself, without a problem document.
       requireHostHeader: false,
       noDelay: true,
     })
-    // Node would drop the headers past its count, among them perhaps a condition. Their bytes are bounded already.
+    // Node would drop headers beyond its maximum, perhaps with a condition among them. Their bytes are bounded already.
     this.#server.maxHeadersCount = 0
     this.#server.on('request', handle).on('checkContinue', handle).on('checkExpectation', handle)
     this.#server.on('clientError', answerBroken)
@@ -228,7 +240,7 @@ class HttpServer implements FreshetServer {
     }
   }
 
-  /** Who reads, if nobody has to be waited for to know it; undefined: the router sees to it, and to all refusals. */
+  /** The caller, if they can be identified without waiting; undefined: the router decides, and makes all refusals. */
   #admitAtOnce(plain: PlainRead, url: string): Caller | 'anyone' | undefined {
     if (!this.#isGuarded || this.#isOpenRead(plain)) return 'anyone'
     const { access, door, router } = this.#parts
@@ -237,13 +249,13 @@ class HttpServer implements FreshetServer {
       : undefined
   }
 
-  /** Rules may come at any time: whoever has the same store may give it some. */
+  /** Access must be checked at each request, since another server over the same store may set rules at any time. */
   get #isGuarded(): boolean {
     const { access, door } = this.#parts
     return access.isOn || access.limits !== undefined || door !== undefined
   }
 
-  /** Whether nobody need be asked who they are, nor told to wait or to go away. */
+  /** Whether callers need not be identified, limited or refused. */
   #isOpenRead({ key, host, origin }: PlainRead): boolean {
     const { access, door } = this.#parts
     if (access.limits !== undefined) return false
@@ -282,7 +294,7 @@ class HttpServer implements FreshetServer {
 
   async #answer(exchange: Exchange): Promise<void> {
     const { router, replies, access } = this.#parts
-    // Also what has no route; but not what browsers ask by themselves, whose page would not be told why it is refused.
+    // Also for requests without a route, but not for preflights: the page behind one could not see why it is refused.
     if (exchange.method !== 'OPTIONS') access.limits?.takeByAddress(exchange)
     const routed = router.route(exchange)
     this.#parts.door?.check(exchange.request)
@@ -296,7 +308,7 @@ class HttpServer implements FreshetServer {
     const answer = routeMethod.handle({ ...call, caller })
     const settled = isPromise(answer) ? await answer : answer
     if (settled === undefined) return
-    if (caller?.wasAsked === false) throw new Error(`${exchange.route} was answered without asking who may.`)
+    if (caller?.wasAsked === false) throw new Error(`${exchange.route} was answered without an access check.`)
     replies.send(exchange, settled)
   }
 
@@ -307,7 +319,7 @@ class HttpServer implements FreshetServer {
     if (drainMs > 0) await delay(drainMs)
     const stopped = new Promise<void>(resolve => this.#server.close(() => resolve()))
     this.#parts.endStreams()
-    // Again and again: a connection whose answer was under way is idle only when that has left.
+    // Repeated, since a connection becomes idle only once the answer under way has been sent.
     const idle = setInterval(() => this.#server.closeIdleConnections(), IDLE_CHECK_MS)
     const grace = setTimeout(() => this.#server.closeAllConnections(), graceMs)
     this.#server.closeIdleConnections()
@@ -324,7 +336,7 @@ class HttpServer implements FreshetServer {
   }
 }
 
-/** What the path of a call names, if it is data. */
+/** The key that the path of a call names, if it names data. */
 function keyOf({ exchange, names }: RoutedCall): Key | undefined {
   return exchange.route.startsWith('/db/{') ? names.join('/') : undefined
 }

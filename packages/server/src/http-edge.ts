@@ -1,4 +1,4 @@
-/** What every answer passes on its way out, and every body on its way in. */
+/** What every answer passes on its way out, and every request body on its way in. */
 import type { Store } from '@freshet/core/store'
 import { Readiness } from './api/status/readiness.js'
 import { BodyIntake } from './http/body-intake.js'
@@ -53,13 +53,14 @@ export class HttpEdge {
   gauges(): readonly Gauge[] {
     const { deadlines, intake } = this
     return [
-      counter('freshet_responses_cut', 'Responses that took too long to leave.', () => deadlines.cut),
-      gauge('freshet_bodies_held_bytes', 'Bodies of requests that are not answered yet.', () => intake.held, 'sum'),
-      counter(
-        'freshet_bodies_refused',
-        'Bodies that there was no room for, or that came too slowly.',
-        () => intake.refused,
+      counter('freshet_responses_cut', 'Responses that took too long to send.', () => deadlines.cut),
+      gauge(
+        'freshet_bodies_held_bytes',
+        'Bodies of requests that have not been answered yet.',
+        () => intake.held,
+        'sum',
       ),
+      counter('freshet_bodies_refused', 'Bodies that did not fit, or that arrived too slowly.', () => intake.refused),
     ]
   }
 }

@@ -1,4 +1,4 @@
-/** What a server knows of the data it serves: who may see it, its buckets, recent objects, how far the log goes. */
+/** What a server knows of the data it serves: who may see it, its buckets, recent objects, and how far the log has come. */
 import type { Store } from '@freshet/core/store'
 import { Access, type AccessConfig } from './access/access.js'
 import type { RulesMemory } from './access/known-rules.js'
@@ -48,12 +48,12 @@ export class ServedData {
     this.follower = new LogFollower(store, settings, this.buckets, this.hot, this.access)
     this.waits = new PositionWaits(store, settings)
     this.events = new EventStreams({ follower: this.follower, settings, log })
-    // Heads made under other rules say other things.
+    // Cached heads depend on the rules.
     this.access.onChange = () => this.buckets.revision++
     this.access.catchUp = () => this.follower.catchUp()
   }
 
-  /** Ends requests that wait for something to happen. */
+  /** Ends requests that wait for an event. */
   endStreams(): void {
     this.waits.stop()
     this.events.stop()
@@ -62,23 +62,31 @@ export class ServedData {
   gauges(): readonly Gauge[] {
     const { store, follower, buckets, events, waits } = this
     return [
-      gauge('freshet_log_position', 'The last commit known.', () => follower.position),
+      gauge('freshet_log_position', 'The position of the last known commit.', () => follower.position),
       gauge(
         'freshet_log_lag_seconds',
-        'How long ago all of the log was known.',
+        'How long ago the server knew the whole log.',
         () => Math.max(0, store.nowMs() - follower.asOfMs) / 1000,
       ),
       gauge('freshet_sketch_segments', 'Closed segments in the window.', () => follower.sketch.size().segments),
       gauge('freshet_sketch_changes', 'Paths changed in the window.', () => follower.sketch.size().changes),
-      gauge('freshet_sketch_bytes', 'What a new reader is sent of the sketch.', () => follower.sketch.cost().bytes),
+      gauge(
+        'freshet_sketch_bytes',
+        'The size of the sketch that a new reader receives.',
+        () => follower.sketch.cost().bytes,
+      ),
       gauge(
         'freshet_sketch_false_positive_rate',
-        'How often the sketch, as it is now, is expected to report an unchanged path as changed.',
+        'How often the current sketch is expected to report an unchanged path as changed.',
         () => follower.sketch.cost().falsePositiveRate,
       ),
       gauge('freshet_buckets', 'Buckets.', () => buckets.size),
       gauge('freshet_event_clients', 'Readers of /coherence/events.', () => events.size, 'sum'),
-      counter('freshet_event_clients_cut', 'Those cut because they did not read.', () => events.cut),
+      counter(
+        'freshet_event_clients_cut',
+        'Readers that were disconnected because they did not read.',
+        () => events.cut,
+      ),
       gauge('freshet_position_waiters', 'Requests waiting for a position.', () => waits.size, 'sum'),
     ]
   }

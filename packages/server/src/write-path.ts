@@ -1,4 +1,4 @@
-/** What writes of every kind go through, from what they must be like to the commit and to who is told. */
+/** What writes of every kind share: the schema check, idempotency, the audit, the recording and the commit. */
 import { randomBytes } from 'node:crypto'
 import { createIdMaker } from '@freshet/protocol'
 import { AuditTrail } from './access/audit-trail.js'

@@ -1,7 +1,7 @@
 /**
- * The rules in force, as the store has them: under a key that no request can name. A change of them is a commit, so every server over the
- * same data takes it at the same place of the log. Copies that were handed out before may be private now, so the sketch begins
- * again there (`coherence/log-follower.ts`): no session trusts a copy from before it.
+ * The rules in force, as the store has them, under a key that no request can name. A change of the rules is a commit, so every
+ * server over the same data applies it at the same position of the log. Copies that were handed out before may be private now,
+ * so the sketch begins again there (`coherence/log-follower.ts`): no session trusts a copy from before the change.
  */
 import { COPIED_MEMORY, type LogEntry, type Position, type Store } from '@freshet/core/store'
 import type { Key, Version } from '@freshet/protocol'
@@ -15,18 +15,21 @@ export type RulesText = string | null
 
 export interface StoredRules {
   readonly text: RulesText
-  /** 0 if there never were any. */
+  /** 0 if the store never had any rules. */
   readonly version: Version
-  /** The version that a person put into force. It is an older one where the same rules were written again: put back, or restored from a backup. */
+  /**
+   * The version that a person put into force. It is older than `version` if the same rules were written again: put back by a
+   * server, or restored from a backup.
+   */
   readonly since: Version
-  /** They came with a backup or a copy, so newer ones may be lost. They allow nothing until an operator confirms them. */
+  /** The rules came with a backup or a copy, so newer ones may be lost. They allow nothing until an operator confirms them. */
   readonly isUnconfirmed: boolean
 }
 
 /** What is stored. */
 interface RulesRecord {
   readonly rules: RulesText
-  /** Absent: the version of the record. */
+  /** Absent: the version of the record itself. */
   readonly since?: Version
   readonly isUnconfirmed?: boolean
 }
@@ -39,7 +42,7 @@ export async function recallRules(store: Store): Promise<StoredRules> {
   return { text: rules, version, since, isUnconfirmed: isUnconfirmed || version <= copiedTo }
 }
 
-/** The body of the record as it is restored from a backup, which was of this position. Undefined: the backup has none. */
+/** The body of the record as it is restored from a backup that was taken at this position. Undefined: the backup has no rules. */
 export function restoredRules(body: Uint8Array | undefined, position: Position): Uint8Array {
   const record = body === undefined ? { rules: null } : (JSON.parse(textIn(body)) as RulesRecord)
   return encodeRecord({ since: position, ...record, isUnconfirmed: true })
@@ -54,8 +57,8 @@ function textIn(bytes: Uint8Array): string {
 }
 
 /**
- * Replaces the rules, if they are still those before. `since`: of rules that were in force before. Returns the new version; undefined if the rules are not
- * those before.
+ * Replaces the rules if they are still those in `before`. `since`: for rules that were already in force at an earlier version.
+ * Returns the new version, or undefined if the rules in the store have changed.
  */
 export async function commitRules(
   store: Store,
@@ -73,7 +76,7 @@ export async function commitRules(
   return result.committed ? result.position : undefined
 }
 
-/** The last of these commits that changed the rules. */
+/** The index of the last of these commits that changed the rules; -1 if none did. */
 export function lastRulesChange(entries: readonly LogEntry[]): number {
   return entries.findLastIndex(({ keys }) => keys.includes(ACCESS_KEY))
 }

@@ -1,4 +1,4 @@
-/** Access control over HTTP: every route, what each kind of caller gets, and what caches are told. */
+/** Access control over HTTP: every route, the answers for each kind of caller, and what caches may keep. */
 
 import { createMemoryStore } from '@freshet/engines/memory'
 import type { CoherenceHead } from '@freshet/protocol'
@@ -44,7 +44,7 @@ const get = (path: string, headers: Record<string, string> = {}, method = 'GET')
   running.fetch(path, { method, headers })
 
 describe('routes', () => {
-  test('each says who may use it', async () => {
+  test('each declares who may use it', async () => {
     const undeclared = (await allRoutes(createMemoryStore())).flatMap(({ pattern, methods }) =>
       Object.entries(methods)
         .filter(([, { access }]) => access === undefined)
@@ -70,7 +70,7 @@ describe('routes', () => {
     expect([200, 201, 400, 404]).toContain((await ask(admin)).status)
   })
 
-  test('/metrics is also for those of whom the rules say so, and nothing else is by that', async () => {
+  test('/metrics is also open to the callers that the rules name, and that opens nothing else to them', async () => {
     const store = createMemoryStore({ positionsAfter: 0 })
     const rules = `${RULES}\nmetrics if claim.role == "metrics"`
     const measured = await startServer({ store, access: { rules, tokens: TOKENS } })
@@ -92,7 +92,7 @@ describe('routes', () => {
   })
 
   test.each(['/', '/live', '/ready', '/time', '/openapi.json', '/errors/FORBIDDEN', '/coherence', '/coherence/filter'])(
-    '%s is for everybody',
+    '%s is open to everybody',
     async path => {
       expect((await get(path)).status).toBe(200)
     },
@@ -100,7 +100,7 @@ describe('routes', () => {
 })
 
 describe('an object that everybody may read', () => {
-  test('may be kept by every cache, whoever asked', async () => {
+  test('may be kept by every cache, whichever caller requested it', async () => {
     for (const headers of [{}, ann, { authorization: 'Bearer forged' }]) {
       const answer = await get('/db/shop/products/tea', headers)
       expect(answer.status).toBe(200)
@@ -108,12 +108,12 @@ describe('an object that everybody may read', () => {
     }
   })
 
-  test('and so may its list', async () => {
+  test('has a list that every cache may keep, too', async () => {
     const answer = await get('/db/shop/products?embed')
     expect(answer.headers.get('cache-control')).toMatch(/^public/)
   })
 
-  test('is not for everybody to write', async () => {
+  test('cannot be written by everybody', async () => {
     expect((await running.fetch('/db/shop/products/tea', jsonRequest('PUT', {}))).status).toBe(401)
     expect((await running.fetch('/db/shop/products/tea', jsonRequest('PUT', {}, ann))).status).toBe(403)
     expect((await get('/db/shop/products/tea', ann, 'DELETE')).status).toBe(403)
@@ -121,19 +121,22 @@ describe('an object that everybody may read', () => {
 })
 
 describe('an object that not everybody may read', () => {
-  test.each(['GET', 'HEAD'])('is answered to %s by those who may, and kept by nobody', async method => {
-    const answer = await get('/db/shop/orders/1', ann, method)
-    expect(answer.status).toBe(200)
-    expect(answer.headers.get('cache-control')).toBe('private, no-store')
-    const at = await get(`/db/shop/orders/1?at=${answer.headers.get('freshet-position')}`, ann, method)
-    expect(at.status).toBe(200)
-    expect(at.headers.get('cache-control')).toBe('private, no-store')
-    const unchanged = await get('/db/shop/orders/1', { ...ann, 'if-none-match': answer.headers.get('etag')! }, method)
-    expect(unchanged.status).toBe(304)
-    expect(unchanged.headers.get('cache-control')).toBe('private, no-store')
-  })
+  test.each(['GET', 'HEAD'])(
+    'is returned to %s of a caller who may read it, and no cache may keep the answer',
+    async method => {
+      const answer = await get('/db/shop/orders/1', ann, method)
+      expect(answer.status).toBe(200)
+      expect(answer.headers.get('cache-control')).toBe('private, no-store')
+      const at = await get(`/db/shop/orders/1?at=${answer.headers.get('freshet-position')}`, ann, method)
+      expect(at.status).toBe(200)
+      expect(at.headers.get('cache-control')).toBe('private, no-store')
+      const unchanged = await get('/db/shop/orders/1', { ...ann, 'if-none-match': answer.headers.get('etag')! }, method)
+      expect(unchanged.status).toBe(304)
+      expect(unchanged.headers.get('cache-control')).toBe('private, no-store')
+    },
+  )
 
-  test('is refused in the same words as one that is not there', async () => {
+  test('is refused in the same words as an absent object', async () => {
     for (const [headers, status] of [
       [{}, 401],
       [bob, 403],
@@ -144,19 +147,19 @@ describe('an object that not everybody may read', () => {
       ])
       expect([there.status, nowhere.status]).toEqual([status, status])
       expect(there.headers.get('cache-control')).toBe('private, no-store')
-      const { requestId: _, ...told } = await problemOf(there)
-      const { requestId: __, ...toldOfNothing } = await problemOf(nowhere)
-      expect(told).toEqual(toldOfNothing)
+      const { requestId: _, ...hiddenProblem } = await problemOf(there)
+      const { requestId: __, ...absentProblem } = await problemOf(nowhere)
+      expect(hiddenProblem).toEqual(absentProblem)
     }
   })
 
-  test('is not there at all, where rules let one see that nothing is there', async () => {
+  test('looks absent if the rules let the caller see that an object is absent', async () => {
     await running.put('/db/shop/hidden/1', { secret: true }, admin)
     const [hidden, nowhere] = await Promise.all([get('/db/shop/hidden/1'), get('/db/shop/hidden/2')])
     expect([hidden.status, nowhere.status]).toEqual([404, 404])
   })
 
-  test.each(['PUT', 'PATCH', 'DELETE', 'POST'])('is not told of by %s, whatever the conditions', async method => {
+  test.each(['PUT', 'PATCH', 'DELETE', 'POST'])('is not revealed by %s, whatever the conditions', async method => {
     const type = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json'
     for (const condition of [{}, { 'if-match': '"1"' }, { 'if-none-match': '*' }, { 'idempotency-key': 'k-1' }]) {
       const ask = (id: string) =>
@@ -172,12 +175,12 @@ describe('an object that not everybody may read', () => {
     expect(await (await get('/db/shop/orders/1', ann)).json()).toEqual({ owner: 'ann', total: 7 })
   })
 
-  test('cannot be given away', async () => {
+  test('cannot be given to another owner', async () => {
     const given = await running.fetch('/db/shop/orders/1', jsonRequest('PUT', { owner: 'bob' }, ann))
     expect(given.status).toBe(403)
   })
 
-  test('is public while it says so itself', async () => {
+  test('is public while it is published', async () => {
     await running.put('/db/shop/posts/1', { owner: 'ann', published: true }, ann)
     expect((await get('/db/shop/posts/1')).headers.get('cache-control')).toMatch(/^public/)
     await running.put('/db/shop/posts/1', { owner: 'ann', published: false }, ann)
@@ -190,7 +193,7 @@ describe('lists', () => {
   const ids = async (answer: Response) =>
     ((await answer.json()) as { items: { id: string }[] }).items.map(({ id }) => id)
 
-  test('show what their reader may read, and nobody keeps them', async () => {
+  test('show what their reader may read, and no cache may keep them', async () => {
     const answer = await get('/db/shop/orders?embed', bob)
     expect(answer.headers.get('cache-control')).toBe('private, no-store')
     expect(await answer.text()).not.toContain('ann')
@@ -199,7 +202,7 @@ describe('lists', () => {
     expect((await get('/db/shop/orders')).status).toBe(401)
   })
 
-  test('of ids show as absent what may not be read', async () => {
+  test('of ids show objects that the caller may not read as absent', async () => {
     const answer = (await (await get('/db/shop/orders?embed&ids=1,2,3', ann)).json()) as { items: unknown[] }
     expect(answer.items).toEqual([
       { id: '1', version: expect.any(Number), value: { owner: 'ann', total: 7 } },
@@ -208,7 +211,7 @@ describe('lists', () => {
     ])
   })
 
-  test('go page by page without naming what is between', async () => {
+  test('go page by page without naming hidden objects between', async () => {
     for (let i = 0; i < 30; i++) {
       const owner = i % 10 === 9 ? 'ann' : 'bob'
       await running.put(`/db/shop/orders/p${`${i}`.padStart(2, '0')}`, { owner }, owner === 'ann' ? ann : bob)
@@ -223,7 +226,7 @@ describe('lists', () => {
     expect(seen).toEqual(['1', 'p09', 'p19', 'p29'])
   })
 
-  test('of queries show what may be read, page by page', async () => {
+  test('of queries show what the caller may read, page by page', async () => {
     for (let i = 0; i < 12; i++) {
       const owner = i % 4 === 3 ? 'ann' : 'bob'
       await running.put(`/db/shop/orders/q${i}`, { owner, total: i }, owner === 'ann' ? ann : bob)
@@ -243,7 +246,7 @@ describe('lists', () => {
     expect((await get('/db/shop/orders?sort=total')).status).toBe(401)
   })
 
-  test('of buckets show those that one may list', async () => {
+  test('of buckets show those that the caller may list', async () => {
     const names = async (headers: Record<string, string>) =>
       ((await (await get('/db/shop', headers)).json()) as { buckets: { bucket: string }[] }).buckets.map(b => b.bucket)
     expect(await names({})).toEqual(['products'])
@@ -254,7 +257,7 @@ describe('lists', () => {
     expect((await get('/db/shop/none')).status).toBe(401)
   })
 
-  test('of counters add up what may be read', async () => {
+  test('of counters add up what the caller may read', async () => {
     await running.put('/db/shop/views', { kind: 'counter' }, admin)
     const add = (headers: Record<string, string>) =>
       running.fetch('/db/shop/views/a', jsonRequest('POST', { add: 2 }, headers))
@@ -302,7 +305,7 @@ describe('commits', () => {
 })
 
 describe('operations with a key', () => {
-  test('are answered again to who sent them, though what is there has changed what they may', async () => {
+  test('are answered again to the caller who sent them, although the object now changes what that caller may do', async () => {
     const send = (headers: Record<string, string>) =>
       running.fetch('/db/shop/inbox/1', jsonRequest('PUT', { a: 1 }, { ...headers, 'idempotency-key': 'once' }))
     expect((await send(ann)).status).toBe(201)
@@ -311,7 +314,7 @@ describe('operations with a key', () => {
     expect((await send(bob)).status).toBe(403)
   })
 
-  test('of nobody are not remembered when they are refused', async () => {
+  test('of a caller without a token are not remembered when they are refused', async () => {
     const { store } = running
     const before = await store.position()
     const refused = await running.fetch('/db/shop/orders/9', jsonRequest('PUT', {}, { 'idempotency-key': 'x' }))
@@ -320,8 +323,8 @@ describe('operations with a key', () => {
   })
 })
 
-describe('what is told', () => {
-  test('of who sends what is no token', async () => {
+describe('what is revealed', () => {
+  test('to a caller whose Authorization is not a token: nothing but how to authenticate', async () => {
     for (const authorization of ['Basic YTpi', 'Bearer', 'Bearer a b', 'bearer x.y.z', '']) {
       const answer = await get('/db/shop/orders/1', { authorization })
       expect(answer.status).toBe(401)
@@ -332,7 +335,7 @@ describe('what is told', () => {
     expect((await sendRaw(running.port, raw)).status).toBe(401)
   })
 
-  test('by a head: which buckets the rules open to everybody, and nothing of which there are', async () => {
+  test('by a head: which buckets the rules open to everybody, but not which buckets exist', async () => {
     const openIn = async () => ((await (await get('/coherence')).json()) as CoherenceHead).open
     const before = await openIn()
     expect(before?.read).toContain('shop/products')
@@ -341,7 +344,7 @@ describe('what is told', () => {
     expect(await openIn()).toEqual(before)
   })
 
-  test('by the sketch is nothing of what no cache may keep', async () => {
+  test('by the sketch: nothing about objects that no cache may keep', async () => {
     const head = async () => (await (await get('/coherence?after=1')).json()) as { news?: string }
     const before = JSON.stringify((await head()).news).length
     for (let i = 0; i < 20; i++) await running.put(`/db/shop/orders/s${i}`, { owner: 'ann' }, ann)
@@ -369,7 +372,7 @@ describe('what is told', () => {
         after: { lifetimeMs: 1000 },
       },
     ])
-    // By the time of day, although the store's clock began a moment ago.
+    // Times of day, although the store's clock began a moment ago.
     for (const { time, timeMs } of audit.entries as { time: string; timeMs: number }[]) {
       expect(Date.parse(time)).toBe(timeMs)
       expect(timeMs).toBeGreaterThanOrEqual(startedMs)
@@ -385,7 +388,7 @@ describe('what is told', () => {
 })
 
 describe('a change of rules', () => {
-  test('is taken by every server over the same data, and leaves no older copy trusted', async () => {
+  test('reaches every server over the same data, and no older copy is trusted afterwards', async () => {
     const { store } = running
     const before = (await get('/db/shop/products/tea')).headers.get('freshet-position')
     const closed = RULES.replace('  read, list\n', '  read, list if authenticated\n')
@@ -409,7 +412,7 @@ describe('a change of rules', () => {
     await third.stop()
   })
 
-  test('to no rules is not made by a server that was merely given none', async () => {
+  test('to no rules does not happen because a server was started without any', async () => {
     const { store } = running
     await expect(startServer({ store })).rejects.toMatchObject({
       code: 'ACCESS_REQUIRED',
@@ -422,18 +425,18 @@ describe('a change of rules', () => {
     expect((await get('/db/shop/orders/1')).status).toBe(401)
   })
 
-  test('to no rules, where it is asked for, is one, too', async () => {
+  test('to no rules takes effect when it is requested', async () => {
     const { store } = running
     await applyRules(store, { rules: null, mayWiden: true, who: 'a test' })
     const open = await startServer({ store })
     expect((await open.fetch('/db/shop/orders/1')).status).toBe(200)
-    // The one that has rules is told that there are none, and lets nobody do anything.
+    // The server that was started with rules learns that the store has none now, and refuses every request.
     expect((await get('/db/shop/products/tea', admin)).status).toBe(403)
     await open.stop()
     await (await startServer({ store })).stop()
   })
 
-  test('that cannot be meant is not started with', () => {
+  test('that has mistakes keeps a server from starting', () => {
     const start = (rules: string) => startServer({ store: running.store, access: { rules, tokens: TOKENS } })
     return Promise.all([
       expect(start('bucket shop')).rejects.toThrow('1:8'),

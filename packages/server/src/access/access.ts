@@ -1,8 +1,8 @@
 /**
- * Who may do what: tokens, rules, limits. One of a server; without one, everybody may do everything.
+ * Decides who may do what: tokens, rules, limits. A server has one; without it, everybody may do everything.
  *
- * The rules that count are those in the store (`access-record.ts`). A server that is started with rules puts them there only where there are none
- * (`put-own-rules.ts`); all servers take a change from the log.
+ * The rules in the store are the ones that count (`access-record.ts`). A server that is started with rules writes them to the
+ * store only if the store has none (`put-own-rules.ts`). All servers learn of a change from the log.
  */
 import type { IncomingMessage } from 'node:http'
 import type { LogEntry, MaybePromise, ReadVersion, Store } from '@freshet/core/store'
@@ -26,7 +26,7 @@ import type { TokenConfig } from './token-config.js'
 import { TokenVerifier } from './token-verifier.js'
 
 export interface AccessConfig {
-  /** The text of a rules file (docs/access.md), for a store that has no rules yet; undefined: only those of the store count. */
+  /** The text of a rules file (docs/access.md), for a store that has no rules yet; undefined: only the store's rules count. */
   readonly rules?: string | undefined
   readonly tokens: TokenConfig
 }
@@ -36,27 +36,28 @@ export interface AccessOptions {
   readonly log: Log
   /** Undefined: everybody may do everything. */
   readonly config: AccessConfig | undefined
-  /** Refuse, unless given; require, if there are keys of tokens. */
+  /** Default: 'refuse'; 'require' if there are token keys. */
   readonly storedRules?: StoredRulesChoice | undefined
   readonly limits: RateLimitConfig | undefined
   readonly clients: ClientAddresses
-  /** Whether its rules become those of a store that has none when it starts. */
+  /** Whether this server's rules become those of a store that has none when the server starts. */
   readonly putsRules: boolean
-  /** Undefined: what this server knows ends with its process. */
+  /** Undefined: what this server knows of the rules is lost when its process ends. */
   readonly rulesMemory?: RulesMemory | undefined
 }
 
 /**
- * Who may ask for it where there are rules. `rules`: its handler asks the caller (`caller.ts`) about each bucket and object.
+ * Which callers may use the route if there are rules. `rules`: its handler asks the caller (`caller.ts`) about each bucket and
+ * object.
  */
 export type AccessNeed = 'anyone' | 'rules' | 'metrics' | 'admin'
 
 export interface Admission {
-  /** Without it, nobody may; a test wants one of every method of every route. */
+  /** Without it, every caller is refused. A test requires it for every method of every route. */
   readonly access?: AccessNeed
   /**
-   * With `rules`: a caller who could not have any of these, on what the path names or else anywhere, is refused before the body is read and
-   * before anything is looked up.
+   * With `rules`: a caller who could not have any of these rights, on what the path names or else anywhere, is refused before
+   * the body is read and before anything is looked up.
    */
   readonly rights?: readonly Right[]
 }
@@ -65,9 +66,10 @@ const NO_RULES: ParsedRules = {
   ...{ admin: [], metrics: [], wall: undefined, quotas: new Map(), buckets: [], examples: [] },
 }
 const UNCONFIRMED =
-  'the access rules in the store are from a backup, and may be older than those that were last in force: nothing is allowed until they are confirmed, ' +
-  'by freshet rules confirm, or others applied, by freshet rules apply FILE, each with --store URL'
-/** As nearly everybody writes it. */
+  'the access rules in the store are from a backup, and may be older than those that were last in force: nothing is allowed ' +
+  'until an operator confirms them (freshet rules confirm) or applies others (freshet rules apply FILE), each with --store ' +
+  'URL'
+/** The usual spelling of the scheme. Only tokens in this spelling are looked up without parsing the header. */
 const BEARER_START = 'Bearer '
 const BEARER = /^Bearer +([A-Za-z0-9._~+/=-]+)$/i
 
@@ -79,7 +81,7 @@ export class Access {
   readonly #storedRules: StoredRulesChoice | undefined
   readonly #tokens: TokenVerifier | undefined
   #rules: AccessRules
-  /** The newest that this server knew to be in force. */
+  /** The newest rules that this server knew to be in force. */
   #known: KnownRules | undefined
   readonly #memory: RulesMemory | undefined
   #noting: Promise<void> | undefined
@@ -89,10 +91,10 @@ export class Access {
   #isOn: boolean
   /** Called when the rules have changed. */
   onChange: () => void = () => undefined
-  /** Follows the log to its end, and so takes the rules that are there now. */
+  /** Follows the log to its end, and so learns the rules that are in force now. */
   catchUp: () => MaybePromise<void> = () => undefined
 
-  /** Throws RULES_INVALID, and a TypeError if the keys of tokens cannot be meant. */
+  /** Throws RULES_INVALID, and a TypeError if the token keys are invalid. */
   constructor({ store, log, config, storedRules, limits, clients, putsRules, rulesMemory }: AccessOptions) {
     this.#store = store
     this.#log = log
@@ -109,32 +111,32 @@ export class Access {
     this.quotas = new Quotas(store)
   }
 
-  /** Without it nothing is asked and nothing is kept from anybody. */
+  /** False: no caller is checked, and nothing is hidden from anybody. */
   get isOn(): boolean {
     return this.#isOn
   }
 
-  /** Whether rules can be changed here. A server without any does not take them from the first caller that sends some. */
+  /** Whether rules can be changed here. A server without rules does not take them from the first caller that sends some. */
   get mayChange(): boolean {
     return this.isOn || this.#ignoresRules
   }
 
-  /** Those in force; where everybody may do everything, none. */
+  /** The rules in force; empty if everybody may do everything. */
   get rules(): AccessRules {
     return this.#rules
   }
 
-  /** What a commit that was decided by them relies on. */
+  /** The version of the rules, which a commit that they allowed depends on. */
   get rulesRead(): ReadVersion {
     return { key: ACCESS_KEY, version: this.#rules.version }
   }
 
-  /** To be done before the log is followed. Throws ACCESS_REQUIRED. */
+  /** Must be called before the log is followed. Throws ACCESS_REQUIRED. */
   async start(): Promise<void> {
     const [store, log] = [this.#store, this.#log]
     const storedRules = this.#storedRules ?? (this.#tokens === undefined ? 'refuse' : 'require')
     if (this.#putsRules) {
-      // Before its own: a store of before there were any rules must not be given an older file.
+      // Before it writes its own: a store from before there were any rules must not be given an older file.
       if (!this.#ignoresRules) await this.#recall()
       await putOwnRules({ store, log, rules: this.#own, storedRules })
     }
@@ -142,32 +144,36 @@ export class Access {
     await this.#noting
   }
 
-  /** All of it, as the store has it now. */
+  /** Loads the rules as the store has them now. */
   async load(): Promise<void> {
     if (this.#ignoresRules) return
     await this.#reload()
     if (this.isOn) await this.quotas.load()
   }
 
-  /** Takes what these commits changed of the rules. */
+  /** Applies changes of the rules among these commits. */
   follow(entries: readonly LogEntry[]): Promise<void> | undefined {
     if (this.#ignoresRules) return undefined
     const haveChanged = lastRulesChange(entries) !== -1
-    // One that had none until now has not counted either.
+    // A server that had no rules until now has not counted usage either.
     if (!this.isOn) return haveChanged ? this.load() : undefined
     const counting = this.quotas.follow(entries)
     return haveChanged ? Promise.all([counting, this.#reload()]).then(() => undefined) : counting
   }
 
-  /** Whether everybody may read the object, whatever it is, and nobody counts: so nobody need be asked who they are. */
+  /**
+   * Whether everybody may read the object, whatever its contents, and requests are not counted, so that callers need not be
+   * identified.
+   */
   isOpenRead(key: Key): boolean {
     if (this.#countsRequests(key)) return false
     return this.#rules.openness('read', bucketOfKey(key)) === 'always'
   }
 
   /**
-   * Lets somebody read an object, as `admit` does, where that takes no time: the token was verified lately, and nobody counts. Undefined
-   * where it does, and where they are refused: `admit` has the last word on both. `authorization`: the header, if there is one.
+   * Admits a caller who reads an object, as `admit` does, if that needs no waiting: the token was verified recently, and
+   * requests are not counted. Returns undefined if `admit` must decide: it would have to wait, or it may refuse the caller.
+   * `authorization`: the header, if there is one.
    */
   admitAtOnce(key: Key, authorization: string | undefined): Caller | undefined {
     if (!this.#isOn || this.limits !== undefined || this.#countsRequests(key)) return undefined
@@ -186,26 +192,26 @@ export class Access {
     return this.#rules.hasQuotas && this.#rules.quotaOf(namespaceOf(key))?.requests !== undefined
   }
 
-  /** What anybody may read without a token. It says what the rules say, and nothing of which buckets there are. */
+  /** What can be read without a token. It shows what the rules say, but not which buckets exist. */
   get openBuckets(): OpenBuckets {
     if (!this.isOn) return { read: ['*/*'], list: ['*/*'] }
     return { read: this.#rules.openPatterns('read'), list: this.#rules.openPatterns('list') }
   }
 
-  /** Whether caches may have copies of anything in the bucket. */
+  /** Whether caches may keep copies of anything in the bucket. */
   mayBeCached(bucket: Key): boolean {
     return !this.isOn || this.#rules.openness('read', bucket) !== 'never'
   }
 
-  /** Whether caches may have copies of lists and results of queries of the bucket. */
+  /** Whether caches may keep copies of the bucket's lists and query results. */
   mayListsBeCached(bucket: Key): boolean {
     return !this.isOn || this.#rules.areListsOpen(bucket)
   }
 
   /**
-   * `key`: of what the path names, if it is a namespace, a bucket or an object. A request counts for the quota of its namespace if the
-   * caller could do something there, and is not an admin, who must be able to help. Throws UNAUTHENTICATED, FORBIDDEN, RATE_LIMITED,
-   * QUOTA_EXCEEDED.
+   * `key`: the namespace, bucket or object that the path names, if it names one. A request counts towards the quota of its
+   * namespace if the caller could do something there. Admins' requests do not count, since an admin must be able to help.
+   * Throws UNAUTHENTICATED, FORBIDDEN, RATE_LIMITED, QUOTA_EXCEEDED.
    */
   async admit(exchange: Exchange, { access: need, rights }: Admission, key?: Key): Promise<Caller | undefined> {
     if (!this.isOn) return undefined
@@ -214,12 +220,12 @@ export class Access {
     const caller = new Caller(() => this.#rules, claims, this.#clients.addressOf(exchange.request))
     exchange.subject = caller.subject
     if (claims !== undefined) this.limits?.takeBySubject(exchange, caller.subject)
-    // What nobody has thought about is nobody's.
+    // A route that does not declare its access is closed.
     if (need === undefined) throw caller.refusal()
     if (need === 'admin') caller.checkAdmin()
     else if (need === 'metrics') caller.checkMetrics()
     else if (rights !== undefined && !isPossible(caller, rights, key)) {
-      // Another server may have been given other rules a moment ago.
+      // Another server may have received other rules a moment ago.
       await this.catchUp()
       caller.decideAnew()
       if (!isPossible(caller, rights, key)) throw caller.refusal()
@@ -229,7 +235,7 @@ export class Access {
     return caller
   }
 
-  /** Of each of these namespaces. Throws QUOTA_EXCEEDED. */
+  /** Counts a request in each of these namespaces. Throws QUOTA_EXCEEDED. */
   async takeRequest(caller: Caller, namespaces: Iterable<string>): Promise<void> {
     if (!this.#rules.hasQuotas || this.#rules.isAdmin(caller.claims)) return
     for (const namespace of new Set(namespaces)) await this.quotas.takeRequest(this.#rules, namespace)
@@ -238,7 +244,7 @@ export class Access {
   async #claimsOf({ headers, rawHeaders }: IncomingMessage): Promise<Claims | undefined> {
     const { authorization } = headers
     if (authorization === undefined) return undefined
-    // Node takes the first of several; who knows which one a cache took.
+    // Node takes the first of several headers; a cache may have taken another.
     const count = rawHeaders.filter((name, i) => i % 2 === 0 && name.toLowerCase() === 'authorization').length
     const [, token] = BEARER.exec(authorization) ?? []
     if (count > 1 || token === undefined) throw notBearer()
@@ -247,7 +253,7 @@ export class Access {
       return await this.#tokens.verify(token)
     } catch (error) {
       if (error instanceof FreshetError && error.code === 'SERVER_BUSY') {
-        this.#log.write('error', 'keys of tokens cannot be had', describeError(error))
+        this.#log.write('error', 'the token keys cannot be fetched', describeError(error))
       }
       throw error
     }
@@ -276,19 +282,22 @@ export class Access {
     try {
       this.#rules = new AccessRules(text === null || isDenied ? NO_RULES : readRules(text), version)
     } catch (error) {
-      // Of a newer Freshet, perhaps. What cannot be read allows nothing.
+      // Perhaps a newer Freshet wrote them. Rules that cannot be read allow nothing.
       this.#rules = new AccessRules(NO_RULES, version)
       this.#log.write('error', 'the rules in the store cannot be read: nothing is allowed', describeError(error))
     }
     this.onChange()
   }
 
-  /** Of a server that was given none, over a store that others give some: it lets nobody do what they do not let everybody do. */
+  /**
+   * For a server that was started without rules over a store that gets some from other servers: callers without a token can
+   * still do only what the rules let everybody do.
+   */
   #heedRules(areThere: boolean): void {
     if (areThere && !this.#isOn && this.#tokens === undefined)
       this.#log.write(
         'error',
-        'the store has access rules now: start with keys of tokens, such as FRESHET_TOKEN_SECRET',
+        'the store has access rules now: restart this server with token keys, such as FRESHET_TOKEN_SECRET',
       )
     this.#isOn = areThere
   }
@@ -301,7 +310,8 @@ function isPossible(caller: Caller, rights: readonly Right[], key: Key | undefin
 function withoutKeys(): FreshetError {
   return new FreshetError(
     'UNAUTHENTICATED',
-    'This server was started without keys of tokens, so it knows no token; since then its store was given access rules. Start it with FRESHET_TOKEN_SECRET, or other keys.',
+    'This server was started without token keys, so it can verify no token. Since then its store was given access rules. ' +
+      'Restart it with FRESHET_TOKEN_SECRET, or with other keys.',
     { details: { challenge: 'Bearer error="invalid_token"' } },
   )
 }

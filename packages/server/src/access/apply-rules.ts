@@ -1,6 +1,7 @@
 /**
- * Puts other rules into force, for all servers over the store: as one commit, on the version of the rules that the caller has seen. Rules
- * that allow more than those before, and rules that would keep out the admin who applies them, are refused unless that is said to be meant.
+ * Puts other rules into force, for all servers over the store: in one commit, which requires the version of the rules that the
+ * caller has seen. Rules that allow more than those before, and rules that would lock out the admin who applies them, are
+ * refused unless the caller says that this is intended.
  */
 import type { Store } from '@freshet/core/store'
 import { FreshetError, type Version } from '@freshet/protocol'
@@ -14,20 +15,20 @@ import { type Widening, wideningsOf } from './rules/widening.js'
 export interface RulesChange {
   /** Null: everybody may do everything. */
   readonly rules: RulesText
-  /** The version of the rules that these are to replace, 0 if there were never any; undefined: of whichever is in force. */
+  /** The version of the rules that these replace, 0 if there were never any; undefined: whichever is in force. */
   readonly ifVersion?: Version
   /** Whether they may allow more than those before. */
   readonly mayWiden?: boolean
   /** For the audit. */
   readonly who: string
   readonly from?: string
-  /** Who must be an admin, by the rules that are replaced and by the new ones. Undefined: no caller is checked. */
+  /** The caller's claims, which must be an admin's by both the replaced and the new rules. Undefined: no caller is checked. */
   readonly claims?: Claims | undefined
 }
 
 export interface RulesApplied {
   readonly version: Version
-  /** False: these were the rules already, and confirmed. */
+  /** False: these rules were already in force, and confirmed. */
   readonly hasChanged: boolean
   readonly wider: readonly Widening[]
 }
@@ -37,7 +38,7 @@ export async function applyRules(store: Store, change: RulesChange): Promise<Rul
   const { rules, ifVersion, mayWiden, who, from = '', claims } = change
   const before = await recallRules(store)
   const inForce = parsedOf(before.text)
-  // A server may not have heard yet that these claims are an admin's no more.
+  // A server may not know yet that these claims are no longer an admin's.
   if (claims !== undefined && inForce !== undefined && !new AccessRules(inForce).isAdmin(claims)) throw notAdmin()
   const parsed = rules === null ? undefined : readRules(rules)
   if (before.text === rules && !before.isUnconfirmed) return { version: before.version, hasChanged: false, wider: [] }
@@ -50,7 +51,7 @@ export async function applyRules(store: Store, change: RulesChange): Promise<Rul
   return { version, hasChanged: true, wider }
 }
 
-/** What cannot be read, such as the rules of a newer Freshet, allows nothing. */
+/** Text that cannot be parsed, such as the rules of a newer Freshet, allows nothing. */
 function parsedOf(text: RulesText) {
   if (text === null) return undefined
   return parseRules(text).rules ?? parseRules('').rules
@@ -63,7 +64,7 @@ function notAdmin(): FreshetError {
 function changedMeanwhile(version: Version): FreshetError {
   return new FreshetError(
     'VERSION_CONFLICT',
-    `The rules were changed meanwhile: version ${version} is in force. Review the difference again, and apply yours to that version.`,
+    `The rules have changed: version ${version} is in force now. Review the difference again, and apply yours to that version.`,
     { details: { version } },
   )
 }
@@ -71,7 +72,8 @@ function changedMeanwhile(version: Version): FreshetError {
 function widens(wider: readonly Widening[]): FreshetError {
   return new FreshetError(
     'RULES_WIDEN',
-    `These rules allow more than those in force: ${wider.map(textOf).join('; ')}. If you mean it, pass --widen, or "widen": true.`,
+    `These rules allow more than those in force: ${wider.map(textOf).join('; ')}. If you mean it, pass --widen, or "widen": ` +
+      'true.',
     { details: { wider } },
   )
 }
@@ -83,6 +85,7 @@ function textOf({ what, rights }: Widening): string {
 function locksOut(): FreshetError {
   return new FreshetError(
     'RULES_LOCK_OUT',
-    'By these rules the token that applies them would not be an admin any more. Use a token that would be, or apply them to the store itself: freshet rules apply FILE --store URL, or --data FOLDER while its server is stopped.',
+    'By these rules, the token that applies them would no longer be an admin. Use a token that would be, or apply the rules ' +
+      'to the store itself: freshet rules apply FILE --store URL, or --data FOLDER while its server is stopped.',
   )
 }

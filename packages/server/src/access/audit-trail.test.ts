@@ -6,7 +6,7 @@ import { AuditTrail } from './audit-trail.js'
 
 const query: Audited = { who: 'iss ann', from: '10.0.0.1', what: 'sql', before: null, after: 'SELECT 1' }
 
-test('a statement that changes something is in the audit before it is carried out; queries soon after, those that are the same as one', async () => {
+test('a statement that changes something is audited before it runs; queries soon after, equal ones as one entry', async () => {
   const store = createMemoryStore()
   const lines: string[] = []
   const trail = new AuditTrail(store, createJsonLog({ write: line => lines.push(line) }))

@@ -1,13 +1,13 @@
 /**
- * Notes what is no commit of its own in the audit. A statement that changes something is noted before it is carried out. Queries are noted
- * within a second, those that are the same as one, so that a busy page does not cost a commit for each.
+ * Writes to the audit what is not a commit of its own. A statement that changes something is recorded before it is carried out.
+ * Queries are recorded within a second, equal ones as one entry, so that a busy page does not cost a commit for each.
  */
 import type { Store } from '@freshet/core/store'
 import { describeError, type Log } from '../monitoring/log.js'
 import { type Audited, auditWrite } from './audit.js'
 
 const WITHIN_MS = 1000
-/** So many different queries are kept until they are written. */
+/** How many different queries may wait to be written. */
 const WAITING_MAX = 1000
 
 export class AuditTrail {
@@ -22,13 +22,13 @@ export class AuditTrail {
     this.#log = log
   }
 
-  /** Resolves when it is in the store. */
+  /** Resolves when the entry is in the store. */
   async record(audited: Audited): Promise<void> {
     await this.#store.commit({ writes: [auditWrite(audited)] })
     this.#log.write('info', 'audit', { ...audited })
   }
 
-  /** Is in the store within a second. */
+  /** The entry is in the store within a second. */
   note(audited: Audited): void {
     const same = JSON.stringify(audited)
     const waiting = this.#waiting.get(same)
@@ -59,7 +59,7 @@ export class AuditTrail {
     try {
       await this.#store.commit({ writes: noted.map(({ audited, times }) => auditWrite({ ...audited, times })) })
     } catch (error) {
-      this.#log.write('error', 'queries could not be noted in the audit', {
+      this.#log.write('error', 'queries could not be written to the audit', {
         queries: noted.length,
         ...describeError(error),
       })

@@ -18,7 +18,7 @@ beforeAll(async () => {
   admin = await bearer({ sub: 'root', role: 'admin' })
 })
 
-test('that a token was made is noted by admins alone', async () => {
+test('only admins can record that a token was made', async () => {
   const server = await startServer({ store: createMemoryStore(), access: { rules: RULES, tokens: TOKENS } })
   const note = (headers: Record<string, string>, body: unknown) =>
     server.fetch('/audit', jsonRequest('POST', body, headers))
@@ -33,7 +33,7 @@ test('that a token was made is noted by admins alone', async () => {
   await server.stop()
 })
 
-test('who is refused is logged, with the address, and without what the request carries; the same refusals as one', async () => {
+test('a refusal is logged with the address and without the contents of the request; equal refusals become one line', async () => {
   const lines: string[] = []
   const log = createJsonLog({ level: 'info', write: line => lines.push(line) })
   const server = await startServer({ store: createMemoryStore(), log, access: { rules: RULES, tokens: TOKENS } })
@@ -50,18 +50,18 @@ test('who is refused is logged, with the address, and without what the request c
   await server.stop()
 })
 
-test('who cancels the change of a schema is in the audit, in the commit that does it', async () => {
+test('the audit says who cancelled the change of a schema, in the commit that does it', async () => {
   const server = await startServer({ store: createMemoryStore(), access: { rules: RULES, tokens: TOKENS } })
   await server.put('/db/shop/orders/1', {}, admin)
   const change = { kind: 'object', schema: { required: ['a'] }, migration: { by: 'client', name: 'first' } }
   const { task } = (await server.put('/db/shop/orders', change, admin)) as { task?: string }
-  const told = await server.fetch(`/tasks/${task}`, jsonRequest('POST', { do: 'cancel' }, admin))
-  expect(told.status).toBe(200)
+  const cancelled = await server.fetch(`/tasks/${task}`, jsonRequest('POST', { do: 'cancel' }, admin))
+  expect(cancelled.status).toBe(200)
   const { entries } = (await (await server.fetch('/audit', { headers: admin })).json()) as { entries: unknown[] }
   expect(entries.at(-1)).toMatchObject({
     ...{ what: 'bucket', bucket: 'shop/orders', who: ' root', from: '127.0.0.1' },
     ...{ before: { task, state: 'running' }, after: { task, state: 'cancelled' } },
-    version: Number(told.headers.get('freshet-position')),
+    version: Number(cancelled.headers.get('freshet-position')),
   })
   await server.stop()
 })

@@ -1,6 +1,6 @@
 /**
- * Who did what, when, and from where: changes of rules, settings of buckets and schemas, in the commits that made them; statements of `/sql`
- * and `/global`; restores. Under keys that no request can name.
+ * Who did what, when, and from where: changes of rules, settings of buckets and schemas, in the commits that made them;
+ * statements of `/sql` and `/global`; restores. Under keys that no request can name.
  */
 import { randomBytes } from 'node:crypto'
 import type { Store, Write } from '@freshet/core/store'
@@ -13,23 +13,23 @@ const AUDIT_LIMIT_MAX = 1000
 export interface Audited {
   /** The issuer and the subject of the token, or the server that was started with other rules. */
   readonly who: string
-  /** The address that the request came from, past trusted proxies; or what else brought it about. */
+  /** The address that the request came from, past trusted proxies; for other changes, what caused them. */
   readonly from: string
   readonly what: 'rules' | 'bucket' | 'sql' | 'global' | 'restore' | 'token'
   readonly bucket?: Key
   readonly before: unknown
   readonly after: unknown
-  /** How often the same was done within a second; once unless given. */
+  /** How often the same was done within a second. Default: 1. */
   readonly times?: number
 }
 
 export interface AuditEntry extends Audited {
   readonly id: string
-  /** The time of day, by the clock of the server. */
+  /** The time of day, by the server's clock. */
   readonly time: string
   /** The same, in milliseconds since 1970. */
   readonly timeMs: number
-  /** Of the commit that made the change; of rules, their version. */
+  /** Of the commit that made the change; for rules, their version. */
   readonly version: Version
 }
 
@@ -45,7 +45,7 @@ export interface AuditPage {
   readonly next?: string
 }
 
-/** The oldest first. */
+/** Returns the oldest entries first. */
 export async function readAudit(store: Store, after: string | undefined, limit: number): Promise<AuditPage> {
   if (!(limit >= 1 && limit <= AUDIT_LIMIT_MAX)) {
     throw new FreshetError('PARAMETER_INVALID', `limit must be a whole number from 1 to ${AUDIT_LIMIT_MAX}.`)
@@ -56,7 +56,7 @@ export async function readAudit(store: Store, after: string | undefined, limit: 
     entries: entries.map(({ id, version, body }) => {
       const timeMs = timeOfId(id)
       const { from = '', ...audited } = JSON.parse(decoder.decode(body)) as Omit<Audited, 'from'> & Partial<Audited>
-      // Until 0.1.0 an entry had the clock of the store as its time, and no address.
+      // Until 0.1.0 an entry's time came from the store's clock, and it had no address.
       return { id, version, from, ...audited, time: new Date(timeMs).toISOString(), timeMs }
     }),
     ...(next === undefined ? {} : { next }),

@@ -1,6 +1,6 @@
 /**
- * Who asks, and what they may do. A handler asks before it shows or changes anything; one that answers without having asked is a
- * mistake of ours, and its answer is not sent (`wasAsked`).
+ * The identity of a caller, and what they may do. A handler asks before it shows or changes anything. A handler that answers
+ * without asking has a bug, and its answer is not sent (`wasAsked`).
  */
 import type { ReadList, ReadVersion } from '@freshet/core/store'
 import { bucketOfKey, FreshetError, idOfKey, type Key, partsOfTag, type Tag, tagOf } from '@freshet/protocol'
@@ -12,10 +12,10 @@ import { type Branch, type Demands, isExact, isOfIds, seesEveryRow } from './rul
 import { type ObjectMembers, parseValue, type Value } from './rules/object-members.js'
 import type { Right } from './rules/rights.js'
 
-/** What may be kept of an answer that not everybody may see: nothing, by nobody. */
+/** Cache-Control for an answer that not everybody may see: no cache may keep any of it. */
 export const PRIVATE = 'private, no-store'
 
-/** An object, and what is known of its members if it is at hand. */
+/** An object, with its parsed members if they are at hand. */
 export interface Judged extends Value {
   readonly members?: ObjectMembers
 }
@@ -24,9 +24,12 @@ export class Caller {
   readonly #current: () => AccessRules
   #rules: AccessRules
   #identity: string | undefined
-  /** Undefined: nobody in particular. */
+  /** Undefined: the caller has no token. */
   readonly claims: Claims | undefined
-  /** The address that the request came from, past trusted proxies; empty: not over the network, or a plain read, which is not audited. */
+  /**
+   * The address that the request came from, past trusted proxies; empty if it came from within the process, and for a plain
+   * read, which is not audited.
+   */
   readonly from: string
   wasAsked = false
 
@@ -37,33 +40,33 @@ export class Caller {
     this.from = from
   }
 
-  /** By these everything is decided until the next `decideAnew`. */
+  /** Everything is decided by these rules until the next `decideAnew`. */
   get rules(): AccessRules {
     return this.#rules
   }
 
-  /** For who has followed the log, or tries again: by the rules as they are now. */
+  /** For a handler that has followed the log, or retries: decides by the rules as they are now. */
   decideAnew(): void {
     this.#rules = this.#current()
   }
 
-  /** Whether the rules are still those that everything was decided by. */
+  /** Whether the rules by which everything was decided are still in force. */
   get isUpToDate(): boolean {
     return this.#rules === this.#current()
   }
 
-  /** What a commit that was decided by these rules relies on. */
+  /** The version of the rules, which a commit that they allowed depends on. */
   get rulesRead(): ReadVersion {
     return { key: ACCESS_KEY, version: this.#rules.version }
   }
 
-  /** As the issuer of the token names them; empty for nobody in particular. */
+  /** The subject as the token's issuer names it; empty for a caller without a token. */
   get subject(): string {
     const { iss = '', sub = '' } = this.claims ?? {}
     return this.claims === undefined ? '' : `${String(iss)} ${String(sub)}`
   }
 
-  /** What sets them apart from every other caller; empty for callers without a token. */
+  /** Distinguishes this caller from every other; empty for callers without a token. */
   get identity(): string {
     this.#identity ??= identityOf(this.claims)
     return this.#identity
@@ -79,23 +82,26 @@ export class Caller {
     return this.#decide(right, this.claims, key, object, next)
   }
 
-  /** Whether they may for some object that could be there under this key. */
+  /** Whether the caller may do this for some object that could be stored under this key. */
   might(right: Right, key: Key): boolean {
     this.wasAsked = true
     return this.#rules.mightAllow(right, this.claims, key)
   }
 
-  /** Whether they may do one of these with some object in some bucket, in this namespace if one is given. */
+  /** Whether the caller may do one of these to some object in some bucket, in this namespace if one is given. */
   mightSomewhere(rights: readonly Right[], namespace?: string): boolean {
     return this.#rules.mightAllowSomewhere(rights, this.claims, namespace)
   }
 
-  /** Throws UNAUTHENTICATED or FORBIDDEN, which tell nothing of what is there. */
+  /** Throws UNAUTHENTICATED or FORBIDDEN, neither of which reveals what is stored. */
   check(right: Right, key: Key, object?: Judged, next?: Value): void {
     if (!this.may(right, key, object, next)) throw this.refusal()
   }
 
-  /** What an object is to this caller: one that is hidden from them is absent, where they are told of absence; else undefined. */
+  /**
+   * The object as this caller may see it. A hidden object is 'absent' if the caller would learn of an absent one, else
+   * undefined.
+   */
   seen<Found extends Judged>(key: Key, found: Found | undefined): Found | 'absent' | undefined {
     if (found !== undefined && this.may('read', key, found)) return found
     return this.may('read', key) ? 'absent' : undefined
@@ -110,7 +116,7 @@ export class Caller {
     if (!this.#rules.mayMeasure(this.claims)) throw this.refusal()
   }
 
-  /** Whether somebody without a token may do it, too. */
+  /** Whether a caller without a token may do it, too. */
   isOpen(right: Right, key: Key, object?: Judged): boolean {
     this.wasAsked = true
     return this.#decide(right, undefined, key, object)
@@ -126,19 +132,19 @@ export class Caller {
     return this.#rules.areListsOpen(bucket)
   }
 
-  /** Which objects of a bucket this caller may read, as an index can find them; undefined where no index can. */
+  /** The objects of a bucket that this caller may read, in a form that an index can find; undefined if no index can. */
   visibleIn(bucket: Key): Demands | undefined {
     return this.#rules.visibleTo(this.claims, bucket)
   }
 
-  /** Whether this caller may read every object of a bucket, whatever is in it. */
+  /** Whether this caller may read every object of a bucket, whatever its contents. */
   seesAllOf(bucket: Key): boolean {
     return seesEveryRow(this.visibleIn(bucket))
   }
 
   /**
-   * Whether this caller may read everything that such a list, or tags, are about: else whether it has changed would tell of objects
-   * that are hidden from them.
+   * Whether this caller may read everything that such a list, or such tags, cover. If not, the news that it has changed would
+   * reveal something about objects that are hidden from the caller.
    */
   seesWhole({ bucket, tags, prefix }: ReadList): boolean {
     const branches = this.visibleIn(bucket) ?? []
@@ -147,7 +153,7 @@ export class Caller {
     return tags.every(tag => branches.some(branch => isTagWithin(tag, bucket, branch)))
   }
 
-  /** Whether it depends on the object as it is: then it must still be that when it is written. */
+  /** Whether the decision depends on the stored object. Then the object must be unchanged when the write is committed. */
   looksAt(right: Right, key: Key): boolean {
     return this.#rules.looksAt(right, bucketOfKey(key))
   }
@@ -168,7 +174,7 @@ function isWithinPrefix(prefix: string, branch: Branch): boolean {
   )
 }
 
-/** The tag demands all that the branch does. */
+/** Whether the tag demands everything that the branch demands. */
 function isTagWithin(tag: Tag, bucket: Key, branch: Branch): boolean {
   const parts = partsOfTag(tag)
   if (parts === undefined || parts.fields.length !== parts.values.length || !isExact(branch)) return false
@@ -176,7 +182,7 @@ function isTagWithin(tag: Tag, bucket: Key, branch: Branch): boolean {
   return branch.every(({ field, wanted }) => demanded.has(tagOf(bucket, [field], [wanted.$eq])))
 }
 
-/** Parsed when it is looked at, once. */
+/** Parsed once, when a rule first looks at it. */
 class JudgedRow implements Row {
   readonly #members: readonly string[]
   readonly #object: Judged | undefined

@@ -1,10 +1,11 @@
 /**
- * Where a page ended, sealed: for callers who see only some rows. A sealed cursor says nothing, cannot be made up, and is of use only
- * to the caller who got it, for the same question, under the same rules. The same cursor is always sealed in the same way.
+ * Sealed cursors: where a page ended, for callers who see only some rows. A sealed cursor reveals nothing and cannot be forged.
+ * It works only for the caller who received it, for the same question, under the same rules. The same cursor is always sealed
+ * to the same text.
  *
- *     12: nonce, an HMAC of what is bound and of the cursor | cursor, AES-256-GCM, what is bound being authenticated | 16: tag
+ *     12: nonce, an HMAC of the binding and the cursor | cursor, AES-256-GCM, authenticating the binding | 16: tag
  *
- * All servers over a store share the key: it is in the store, under a key that no request can name.
+ * All servers over a store share the key, which is in the store under a key that no request can name.
  */
 import { createCipheriv, createDecipheriv, createHash, createHmac, randomBytes } from 'node:crypto'
 import type { Store } from '@freshet/core/store'
@@ -19,7 +20,7 @@ const NONCE_BYTES = 12
 const TAG_BYTES = 16
 const CIPHER = 'aes-256-gcm'
 
-/** Of one question of one caller. */
+/** For one question of one caller. */
 export interface CursorSeal {
   seal(cursor: string): Promise<string>
   /** Throws PARAMETER_INVALID. */
@@ -34,7 +35,7 @@ export class CursorSeals {
     this.#store = store
   }
 
-  /** `asked`: what the cursor is of, in one spelling. */
+  /** `asked`: the question that the cursor belongs to, in canonical form. */
   of(caller: Caller, bucket: Key, asked: string): CursorSeal {
     const { identity, rules } = caller
     const text = JSON.stringify([identity, rules.version, caller.visibleIn(bucket) ?? null, bucket, asked])
@@ -45,7 +46,7 @@ export class CursorSeals {
     }
   }
 
-  /** Made when the first cursor is. */
+  /** Created with the first cursor. */
   #theSecret(): Promise<Uint8Array> {
     this.#secret ??= this.#readSecret().catch(error => {
       this.#secret = undefined
@@ -62,7 +63,7 @@ export class CursorSeals {
       reads: [{ key: CURSOR_KEY, version: 0 }],
       writes: [{ key: CURSOR_KEY, contentType: 'application/octet-stream', body: Buffer.from(body) }],
     })
-    // Another server may have been first.
+    // Another server may have created it first.
     return committed ? body : this.#readSecret()
   }
 }
@@ -89,7 +90,7 @@ function open(secret: Uint8Array, bound: Buffer, text: string): string {
 
 function notOurs(): Error {
   return parameterInvalid(
-    'after is not a cursor of this request. Pass the next of a page that the same caller got for the same query, under the present ' +
-      'rules, or leave it out to start again.',
+    'after is not a cursor of this request. Pass the next of a page that the same caller got for the same query, under the ' +
+      'present rules, or leave it out to start again.',
   )
 }

@@ -1,4 +1,4 @@
-/** What callers learn of what they may not see: they get one answer, whatever is there and whatever they send. */
+/** What callers learn about what they may not see: they get the same answer, whatever is stored and whatever they send. */
 import { createMemoryStore } from '@freshet/engines/memory'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import {
@@ -32,7 +32,7 @@ bucket */hits
   read, list, update if id startsWith claim.sub
 `
 const JSON_TYPE = 'application/json'
-/** Buckets of each kind, and one that is not there. */
+/** A bucket of each kind, and one that does not exist. */
 const HIDDEN = ['kind-o', 'kind-b', 'kind-c', 'absent']
 
 type Headers = Record<string, string>
@@ -56,7 +56,7 @@ beforeEach(async () => {
 })
 afterEach(() => running.stop())
 
-/** Status, headers and body, but for what is of the request alone. */
+/** Status, headers and body, without what differs for each request. */
 async function answerTo(path: string, init: RequestInit): Promise<string> {
   const answer = await running.fetch(path, init)
   const headers = [...answer.headers].filter(([name]) => name !== 'date' && name !== 'x-request-id')
@@ -106,11 +106,11 @@ const HEADERS: readonly Headers[] = [
 ]
 const BODIES = ['', '{}', '{"add":1}', '{"additions":[{"id":"1","add":1}]}', '{"kind":"kv"}', '5', '{', '{"a":1,"a":2}']
 
-describe('a caller who may nothing', () => {
-  test.each(['anonymous', 'a stranger with a token'])('gets one answer for every bucket: %s', async who => {
+describe('a caller without any right', () => {
+  test.each(['anonymous', 'a stranger with a token'])('gets the same answer for every bucket: %s', async who => {
     const caller = who === 'anonymous' ? {} : eve
     let turn = 0
-    // Each header with each method, and each with some of the targets.
+    // Each header with each method, and each pair with some of the targets.
     const drawn = () => [0, 5, 10].map(i => HEADERS[(turn++ + i) % HEADERS.length]!)
     for (const method of METHODS) {
       const takesBody = method !== 'GET' && method !== 'HEAD'
@@ -139,7 +139,7 @@ describe('a caller who may nothing', () => {
       socket.setEncoding('latin1').on('data', (chunk: string) => {
         received += chunk
       })
-      // None of the body is ever sent.
+      // The body is never sent.
       const type = 'Content-Type: application/merge-patch+json'
       socket.write(
         `${route} HTTP/1.1\r\nHost: localhost\r\n${type}\r\nContent-Length: 1000\r\nExpect: 100-continue\r\n\r\n`,
@@ -151,7 +151,7 @@ describe('a caller who may nothing', () => {
     }
   })
 
-  test('neither uses up nor learns of the quota of a namespace', async () => {
+  test('neither uses up nor learns the quota of a namespace', async () => {
     for (let i = 0; i < 60; i++) {
       expect((await running.fetch('/db/shut/kind-o/1')).status).toBe(401)
       expect((await running.fetch('/db/shut/kind-o/1', { headers: eve })).status).toBe(403)
@@ -162,7 +162,7 @@ describe('a caller who may nothing', () => {
     expect((await running.fetch('/db/shut/notes', { headers: member })).status).toBe(404)
   })
 
-  test('may commit nothing where no rule lets them read or write, and only as much as an object where they may read', async () => {
+  test('may commit nothing where they may not read or write, and only the size of an object where they may read', async () => {
     const closed = await startServer({
       store: createMemoryStore({ positionsAfter: 0 }),
       settings: { bodyBytesMax: 1000, commitBodyBytesMax: 5000 },
@@ -184,8 +184,8 @@ describe('a caller who may nothing', () => {
   })
 })
 
-describe('a caller who may something', () => {
-  test('is not told by a condition whether there is an object that they may not see', async () => {
+describe('a caller with some right', () => {
+  test('cannot learn by a condition whether an object that they may not see exists', async () => {
     for (const headers of [{ 'if-match': '"999999"' }, { 'if-match': '*' }]) {
       const put = (id: string) =>
         answerTo(`/db/shut/mine/${id}`, jsonRequest('PUT', { owner: 'eve' }, { ...headers, ...eve }))
@@ -193,7 +193,7 @@ describe('a caller who may something', () => {
     }
   })
 
-  test('is not told by a reference whether there is an object that they may not read', async () => {
+  test('cannot learn by a reference whether an object that they may not read exists', async () => {
     const schema = { properties: { to: { type: 'string', 'x-reference': { bucket: 'shut/mine', check: true } } } }
     await running.put('/db/open/links', { kind: 'object', schema }, admin)
     await running.put('/db/shut/mine/bobs', { owner: 'bob' }, admin)
@@ -204,7 +204,7 @@ describe('a caller who may something', () => {
     expect(await link('anns')).toMatch(/^\[201/)
   })
 
-  test('is not refused because it takes the id to decide', async () => {
+  test('is not refused early if the decision depends on the id', async () => {
     const ask = (path: string, method: string, value: unknown, headers: Headers) =>
       running.fetch(path, jsonRequest(method, value, headers)).then(({ status }) => status)
     await running.put('/db/open/hits', { kind: 'counter' }, admin)
@@ -216,7 +216,7 @@ describe('a caller who may something', () => {
     expect(await ask('/commit', 'POST', { writes: [{ path: '/db/open/tagged/ann-2', value: {} }] }, eve)).toBe(403)
   })
 
-  test('is sent on to the one spelling of a query', async () => {
+  test('is redirected to the canonical spelling of a query', async () => {
     for (const spelling of ['where={"b":1,"a":2}', 'fields=n,e', 'sort=+n', 'where=%7B%22b%22%3A1%2C%22a%22%3A2%7D']) {
       const { status } = await running.fetch(`/db/open/news?${spelling}`)
       expect([308, 400], spelling).toContain(status)

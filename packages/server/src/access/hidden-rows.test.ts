@@ -1,4 +1,4 @@
-/** Callers who see only some rows of a bucket: what they get, what it costs, and what it does not tell of the other rows. */
+/** Callers who see only some rows of a bucket: what they get, what it costs, and that it reveals nothing about the other rows. */
 import type { Store } from '@freshet/core/store'
 import { createMemoryStore } from '@freshet/engines/memory'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
@@ -43,7 +43,7 @@ let running: RunningServer
 let touched: { rows: number }
 let [ann, bob, admin]: [Headers, Headers, Headers] = [{}, {}, {}]
 
-/** A store that counts the rows that it looks at. */
+/** A store that counts the rows that it reads. */
 function counting(store: Store, count: { rows: number }): Store {
   const counted: Pick<Store, 'scan' | 'query'> = {
     scan: async (bucket, range) => {
@@ -103,7 +103,7 @@ const rowsOf = (count: number, prefix: string, value: object) =>
   Object.fromEntries(Array.from({ length: count }, (_, i) => [`${prefix}${`${i}`.padStart(5, '0')}`, value]))
 
 describe('a query of a caller who sees only some rows', () => {
-  test('has no version that a hidden row with the value asked for could change', async () => {
+  test('has no version that a hidden row with the requested value could change', async () => {
     await declare('orders', ['owner'], ['secret'])
     await fill('orders', { a1: { owner: 'ann', secret: 1 } })
     const ask = async () => {
@@ -117,7 +117,7 @@ describe('a query of a caller who sees only some rows', () => {
     expect(before.headers).toMatchObject({ 'cache-control': 'private, no-store' })
   })
 
-  test('has the version of its own rows, by which a transaction can rely on it', async () => {
+  test('has the version of its own rows, so a transaction can depend on it', async () => {
     await declare('orders', ['owner'])
     await fill('orders', { a1: { owner: 'ann' }, b1: { owner: 'bob' } })
     const page = await pageOf(`/db/shop/orders?where=${spelled({})}`, ann)
@@ -136,7 +136,7 @@ describe('a query of a caller who sees only some rows', () => {
     })
   })
 
-  test('merges what several branches of the rules show, each row once, in the order asked for', async () => {
+  test('merges the rows of several branches of the rules, each row once, in the requested order', async () => {
     await declare('posts', ['published'], ['author'])
     await fill('posts', {
       1: { author: 'ann', published: true, n: 3 },
@@ -155,7 +155,7 @@ describe('a query of a caller who sees only some rows', () => {
     expect((await pageOf('/db/shop/posts?sort=n')).items.map(({ id }) => id)).toEqual(['3', '1'])
   })
 
-  test('is not led elsewhere by what it asks for', async () => {
+  test('cannot leave the visible rows by its own filter', async () => {
     await declare('orders', ['owner'], ['secret'], ['secret', 'n'])
     await fill('orders', {
       a1: { owner: 'ann', secret: 1, n: 1 },
@@ -170,7 +170,7 @@ describe('a query of a caller who sees only some rows', () => {
 })
 
 describe('a list of a caller who sees only some rows', () => {
-  test('touches rows that the caller sees, and no others', async () => {
+  test('touches only rows that the caller sees', async () => {
     await declare('orders', ['owner'])
     await fill('orders', { ...rowsOf(3000, 'b', { owner: 'bob' }), ...rowsOf(5, 'z', { owner: 'ann' }) })
     touched.rows = 0
@@ -182,7 +182,7 @@ describe('a list of a caller who sees only some rows', () => {
     expect(touched.rows).toBeLessThanOrEqual(2)
   })
 
-  test('by ids touches the range of these alone, in buckets of any kind', async () => {
+  test('by ids touches only the range of those ids, in buckets of any kind', async () => {
     await fill('files', { ...rowsOf(2000, 'bob-', {}), ...rowsOf(250, 'ann-', {}) })
     touched.rows = 0
     expect((await pageOf('/db/shop/files?limit=2', ann)).items.map(({ id }) => id)).toEqual(['ann-00000', 'ann-00001'])
@@ -192,14 +192,14 @@ describe('a list of a caller who sees only some rows', () => {
     expect((await pageOf('/db/shop/files?limit=1000', ann)).items).toHaveLength(250)
   })
 
-  test('has no version, nor what hidden rows could change', async () => {
+  test('has no version, and nothing else that hidden rows could change', async () => {
     await declare('orders', ['owner'])
     await fill('orders', { a1: { owner: 'ann' } })
     const answer = await get('/db/shop/orders', ann)
     expect([answer.headers.get('etag'), await answer.json()]).toEqual([null, { items: [expect.anything()] }])
   })
 
-  test('that no index leads to is answered while the bucket is small, and refused beyond, whatever is asked for', async () => {
+  test('that no index can serve is answered while the bucket is small, and otherwise always refused', async () => {
     await fill('orders', { a1: { owner: 'ann' }, ...rowsOf(UNINDEXED_ROWS_MAX - 1, 'b', { owner: 'bob' }) })
     expect((await pageOf('/db/shop/orders', ann)).items.map(({ id }) => id)).toEqual(['a1'])
     await fill('orders', { c1: { owner: 'bob' } })
@@ -216,7 +216,7 @@ describe('a list of a caller who sees only some rows', () => {
     expect((await pageOf('/db/shop/orders?limit=1', ann)).items.map(({ id }) => id)).toEqual(['a1'])
   })
 
-  test('by a rule that no index serves says so', async () => {
+  test('under a rule that no index can serve is refused with that reason', async () => {
     await fill('notes', { 1: { readers: ['ann'] }, ...rowsOf(UNINDEXED_ROWS_MAX, 'b', { readers: [] }) })
     expect(await problemOf(await get('/db/shop/notes', ann))).toMatchObject({
       code: 'INDEX_REQUIRED',
@@ -226,7 +226,7 @@ describe('a list of a caller who sees only some rows', () => {
 })
 
 describe('a cursor', () => {
-  test('is of use to nobody else, for nothing else, and cannot be made up', async () => {
+  test('works for no other caller and no other query, and cannot be forged', async () => {
     await declare('posts', ['published'], ['author'])
     await fill('posts', rowsOf(5, 'p', { published: true, author: 'x', n: 1 }))
     const { next = '' } = await pageOf('/db/shop/posts?limit=2', ann)
@@ -252,7 +252,7 @@ describe('a cursor', () => {
 })
 
 describe('a commit of a caller who sees only some rows', () => {
-  test('cannot ask whether a range has changed in which there are hidden ids', async () => {
+  test('cannot ask whether a range with hidden ids has changed', async () => {
     await fill('orders', { a1: { owner: 'ann' }, b1: { owner: 'bob' } })
     const version = 1
     for (const list of [{ prefix: 'b' }, {}, { tags: ['shop/orders?owner=["bob"]'] }, { from: 'a', to: 'c' }]) {
@@ -262,7 +262,7 @@ describe('a commit of a caller who sees only some rows', () => {
     }
   })
 
-  test('can ask whether a range has changed that is theirs as a whole', async () => {
+  test('can ask whether a range has changed that they see completely', async () => {
     await fill('files', { 'ann-1': {}, 'bob-1': {} })
     const { position } = (await (await commit({ writes: [{ path: '/db/shop/open/1', value: {} }] }, ann)).json()) as {
       position: number
@@ -275,7 +275,7 @@ describe('a commit of a caller who sees only some rows', () => {
     expect((await commit(rely, bob)).status).toBe(403)
   })
 
-  test('treats an object that is hidden from them as absent', async () => {
+  test('treats an object that is hidden from the caller as absent', async () => {
     const relying = (id: string, version: number) =>
       commit({ reads: [{ path: `/db/shop/secrets/${id}`, version }], writes: [] }, ann)
     await fill('secrets', { 1: { secret: true }, 2: {} })
@@ -288,7 +288,7 @@ describe('a commit of a caller who sees only some rows', () => {
     expect((await relying('2', 0)).status).toBe(409)
   })
 
-  test('cannot find out the version of a hidden object by a patch that makes it too large', async () => {
+  test('cannot find the version of a hidden object with a patch that makes it too large', async () => {
     const path = '/db/shop/secrets/1'
     const { version } = await running.put(path, { secret: true, text: 'x'.repeat(1000) }, admin)
     const patch = { more: 'x'.repeat(DEFAULT_SETTINGS.bodyBytesMax - 500) }
@@ -314,19 +314,24 @@ describe('a commit of a caller who sees only some rows', () => {
         { method: 'PATCH', headers: { ...ann, ...patch, 'if-match': '*' }, body: '{"n":1}' },
         { ...jsonRequest('PUT', {}, { ...ann, 'if-match': '"1"' }) },
       ]) {
-        const told = await Promise.all(
+        const problems = await Promise.all(
           [hidden, absent].map(async path => {
             const answer = await running.fetch(path, init)
             const { requestId: _, position: __, ...problem } = await problemOf(answer)
             return [answer.status, JSON.stringify(problem).replaceAll(path, 'PATH')]
           }),
         )
-        expect([init.method, hidden, init.headers, told[0]]).toEqual([init.method, hidden, init.headers, told[1]])
+        expect([init.method, hidden, init.headers, problems[0]]).toEqual([
+          init.method,
+          hidden,
+          init.headers,
+          problems[1],
+        ])
       }
     }
   })
 
-  test('cannot refer to an object that is hidden from them', async () => {
+  test('cannot refer to an object that is hidden from the caller', async () => {
     const reference = { 'x-reference': { bucket: 'shop/orders', check: true } }
     const schema = { type: 'object', properties: { order: reference } }
     await running.put('/db/shop/open', { kind: 'object', schema }, admin)
@@ -336,13 +341,13 @@ describe('a commit of a caller who sees only some rows', () => {
     expect((await refer('a1', '1')).status).toBe(201)
     const [hidden, absent] = [await refer('b1', '2'), await refer('b2', '2')]
     expect([hidden.status, absent.status]).toEqual([422, 422])
-    const told = async (answer: Response) => ({ ...(await problemOf(answer)), requestId: '' })
-    expect(JSON.stringify(await told(hidden)).replaceAll('b1', 'b2')).toBe(JSON.stringify(await told(absent)))
+    const bodyOf = async (answer: Response) => ({ ...(await problemOf(answer)), requestId: '' })
+    expect(JSON.stringify(await bodyOf(hidden)).replaceAll('b1', 'b2')).toBe(JSON.stringify(await bodyOf(absent)))
   })
 })
 
-describe('nothing else tells of hidden rows', () => {
-  test('neither sums and tops of counters, nor their ETags', async () => {
+describe('hidden rows are not revealed by', () => {
+  test('sums and tops of counters, or their ETags', async () => {
     await running.put('/db/shop/votes', { kind: 'counter' }, admin)
     const set = (id: string, value: number) => running.put(`/db/shop/votes/${id}`, value, admin)
     await set('ann-1', 2)
@@ -360,7 +365,7 @@ describe('nothing else tells of hidden rows', () => {
     ])
   })
 
-  test('nor the progress of indexes in settings', async () => {
+  test('the progress of indexes in settings', async () => {
     await fill('orders', rowsOf(10, 'b', { owner: 'bob' }))
     await declare('orders', ['owner'])
     const { indexes } = (await (await get('/db/shop/orders?settings', ann)).json()) as { indexes: unknown }
@@ -368,17 +373,17 @@ describe('nothing else tells of hidden rows', () => {
     expect(await (await get('/db/shop/orders?settings', admin)).json()).toMatchObject({ indexes: [{ total: 10 }] })
   })
 
-  test('nor the sketch, by tags of the fields of hidden rows', async () => {
+  test('the sketch, by tags of the fields of hidden rows', async () => {
     await declare('posts', ['published'], ['author'])
     await declare('open', ['author'])
     const newsLength = async () => (await (await get('/coherence?after=1')).text()).length
     const grownBy = async (bucket: string) => {
-      await fill(bucket, { 1: { author: 'nobody' } })
+      await fill(bucket, { 1: { author: 'eve' } })
       const before = await newsLength()
       for (let i = 0; i < 20; i++) await fill(bucket, { 1: { author: `author ${i}` } })
       return (await newsLength()) - before
     }
-    // The path and the bucket have changed in any case; tags are of another value each time.
+    // The path and the bucket have changed in any case; the tags have another value each time.
     expect(await grownBy('posts')).toBeLessThan(20)
     expect(await grownBy('open')).toBeGreaterThan(20 * 4)
   })

@@ -1,4 +1,4 @@
-/** A store that was put back while no server ran opens nothing that a server knows to be closed. */
+/** A store that was restored while no server ran opens nothing that a server knows to be closed. */
 import type { Store } from '@freshet/core/store'
 import { createMemoryStore } from '@freshet/engines/memory'
 import { afterEach, beforeEach, expect, test } from 'vitest'
@@ -38,7 +38,7 @@ const apply = async (rules: string) => {
   const { version } = await applyRules(store, { rules, mayWiden: true, who: 'a test' })
   return { text: rules, version, since: version, log: store.log }
 }
-/** Of another log. */
+/** Known from another log. */
 const knownOf = (since: number, text = CLOSED): KnownRules => ({ text, version: since, since, log: 'the one before' })
 /** As `freshet restore` does, from a backup of this position. */
 const restore = async (rules: string, position: number) => {
@@ -47,7 +47,7 @@ const restore = async (rules: string, position: number) => {
 }
 const read = async (server: RunningServer) => (await server.fetch('/db/shop/products/tea')).status
 
-test('older rules than those known are replaced by those, which are noted under their new version', async () => {
+test('rules older than the known ones are replaced by these, which are remembered under their new version', async () => {
   const { version } = await apply(OPEN)
   const server = await start(knownOf(version + 1_000_000), OPEN)
   expect(await read(server)).toBe(401)
@@ -58,13 +58,13 @@ test('older rules than those known are replaced by those, which are noted under 
   expect(logged).toContain('the newer rules are in force again')
 })
 
-test('a store of before there were any rules gets those known, not an old file', async () => {
+test('a store from before there were any rules gets the known rules, not those of an old file', async () => {
   const server = await start(knownOf((await store.position()) + 1), OPEN)
   expect(await read(server)).toBe(401)
   expect((await recallRules(store)).text).toBe(CLOSED)
 })
 
-test('newer rules than those known stay', async () => {
+test('rules that are newer than the known ones stay', async () => {
   const known = await apply(CLOSED)
   await apply(OPEN)
   expect(await read(await start(known))).toBe(404)
@@ -72,14 +72,14 @@ test('newer rules than those known stay', async () => {
   expect(logged).not.toContain('access rules')
 })
 
-test('newer rules in another log stay, and the server says once that they may be those of a backup', async () => {
+test('newer rules in another log stay, and the server logs once that they may come from a backup', async () => {
   const { version } = await apply(OPEN)
   const server = await start(knownOf(version - 1))
   expect(await read(server)).toBe(404)
-  expect(logged.split('may be older ones').length).toBe(2)
+  expect(logged.split('may be out of date').length).toBe(2)
 })
 
-test('every change of the rules is noted', async () => {
+test('every change of the rules is remembered', async () => {
   const server = await start(undefined, OPEN)
   const changed = await apply(CLOSED)
   expect(await read(server)).toBe(401)
@@ -87,7 +87,7 @@ test('every change of the rules is noted', async () => {
   expect(noted.at(-1)).toEqual(changed)
 })
 
-test('of two servers that know newer rules than a backup, the newest win, whichever server starts first', async () => {
+test('if two servers know newer rules than a backup, the newest win, whichever server starts first', async () => {
   const position = await store.position()
   await restore('bucket shop/products\n  read, list, write\n', position)
   expect(await read(await start(knownOf(position + 1, OPEN)))).toBe(404)
@@ -95,7 +95,7 @@ test('of two servers that know newer rules than a backup, the newest win, whiche
   expect((await recallRules(store)).text).toBe(CLOSED)
 })
 
-test('rules of a backup that no server knows newer ones than are refused until they are confirmed', async () => {
+test('the rules of a backup are refused until they are confirmed, if no server knows newer ones', async () => {
   const known = await apply(OPEN)
   await restore(OPEN, await store.position())
   await expect(start(known)).rejects.toMatchObject({ code: 'ACCESS_REQUIRED' })
@@ -104,7 +104,7 @@ test('rules of a backup that no server knows newer ones than are refused until t
   expect(await read(await start(knownOf(known.version + 1)))).toBe(404)
 })
 
-test('that a backup has no rules must be confirmed where there are keys of tokens', async () => {
+test('a backup without rules must be confirmed if there are token keys', async () => {
   const body = restoredRules(undefined, 1)
   await store.commit({ writes: [{ key: ACCESS_KEY, contentType: 'application/json', body }] })
   await expect(start(undefined, OPEN)).rejects.toMatchObject({ code: 'ACCESS_REQUIRED' })
@@ -113,11 +113,11 @@ test('that a backup has no rules must be confirmed where there are keys of token
   expect(await read(without)).toBe(404)
 })
 
-test('a running server lets nobody do anything once its rules are those of a backup, until they are confirmed', async () => {
+test('a running server refuses everything once its rules are those of a backup, until they are confirmed', async () => {
   const server = await start(undefined, OPEN)
   await restore(OPEN, await store.position())
   await until(async () => (await read(server)) === 401)
-  expect(logged).toContain('nothing is allowed until they are confirmed')
+  expect(logged).toContain('nothing is allowed until an operator confirms them')
   await apply(OPEN)
   await until(async () => (await read(server)) === 404)
 })

@@ -1,4 +1,4 @@
-/** Plain reads under rules take a short way (`http/plain-read.ts`). They must be answered as the router answers them, byte for byte. */
+/** Plain reads under rules take a short path (`http/plain-read.ts`). Their answers must match the router's, byte for byte. */
 import { createRandom } from '@freshet/core/store/conformance'
 import { createMemoryStore } from '@freshet/engines/memory'
 import { afterEach, describe, expect, test, vi } from 'vitest'
@@ -57,7 +57,7 @@ async function change(admin: Record<string, string>, rules: string): Promise<voi
   if (!answer.ok) throw new Error(await answer.text())
 }
 
-/** All that comes back on a connection that stays open, but for what differs from one request to the next. */
+/** Everything that comes back on a connection that stays open, without what differs from one request to the next. */
 async function ask(path: string, headers: readonly string[]): Promise<string> {
   const socket = await openSocket(running.port)
   try {
@@ -78,16 +78,16 @@ async function ask(path: string, headers: readonly string[]): Promise<string> {
   }
 }
 
-/** The first way twice: what is kept of a token or an object is there the second time. */
+/** Takes the short path twice: the second time, the server has cached the token and the object. */
 async function expectAlike(path: string, headers: readonly string[]): Promise<string> {
   const all = ['Host: localhost', ...headers]
-  // Of a request that names a length plain reads know nothing.
+  // A request with a Content-Length is never a plain read.
   const routed = await ask(path, [...all, 'Content-Length: 0'])
   for (let i = 0; i < 2; i++) {
     const plain = await ask(path, all)
     expect({ path, headers, answer: plain }).toEqual({ path, headers, answer: routed })
   }
-  // Node prints the headers of an answer that ends its connection; the others leave as one text that was made before.
+  // Node prints the headers of an answer that ends its connection; other answers are sent as one prepared text.
   const printed = await ask(path, [...all, 'Connection: close'])
   expect(withoutConnection(printed)).toBe(withoutConnection(routed))
   return routed
@@ -102,7 +102,7 @@ async function lineOf(claims: object): Promise<string> {
 }
 
 describe('a plain read under rules', () => {
-  test('is answered as the router answers it, whoever asks for whatever, also after changes of rules and objects', async () => {
+  test('is answered as the router answers it, for every caller and target, also after changes of rules and objects', async () => {
     const admin = await start()
     const random = createRandom(4)
     const good = await lineOf({ sub: 'ann', teams: ['b'], tenants: 'shop' })
@@ -126,7 +126,7 @@ describe('a plain read under rules', () => {
         ...[['If-None-Match: *'], ['If-None-Match: "1", "2"'], ['Origin: https://shop.example']],
       ])
       const query = random.pick(['', '', `?at=${position}`, `?at=${position - 1}`])
-      // What everybody may read, a plain read gives to everybody, whatever their token is.
+      // A plain read gives everybody what everybody may read, whatever their token.
       const caller = random.pick(bucket === 'open' || random.chance(0.6) ? believed : refused)
       const answer = await expectAlike(`/db/shop/${bucket}/${id}${query}`, [...caller, ...more])
       statuses.add(answer.slice(9, 12))
@@ -134,7 +134,7 @@ describe('a plain read under rules', () => {
     expect([...statuses].sort()).toEqual(['200', '304', '401', '403', '404'])
   }, 60_000)
 
-  test('is kept by no cache if not everybody may read it, also from what is at hand', async () => {
+  test('is kept by no cache if not everybody may read it, also when the server answers from memory', async () => {
     const admin = await start()
     const ann = await lineOf({ sub: 'ann' })
     for (const path of ['/db/shop/members/ann-1', '/db/shop/rows/ann-1', '/db/shop/posts/ann-1']) {
@@ -148,7 +148,7 @@ describe('a plain read under rules', () => {
     expect(await expectAlike('/db/shop/members/ann-1', [])).toMatch(/^HTTP\/1.1 401/)
   })
 
-  test('is judged by the rules in force, from the moment a change of them is acknowledged', async () => {
+  test('is judged by the new rules from the moment their change is acknowledged', async () => {
     const admin = await start()
     const ann = await bearer({ sub: 'ann' })
     const read = async () => (await running.fetch('/db/shop/members/ann-1', { headers: ann })).status
@@ -160,7 +160,7 @@ describe('a plain read under rules', () => {
     }
   })
 
-  test('is refused from the moment its token expires, however often it was believed', async () => {
+  test('is refused from the moment its token expires, however often the token was accepted', async () => {
     await start()
     const headers = await bearer({ sub: 'ann' })
     const read = async () => (await running.fetch('/db/shop/members/ann-1', { headers })).status
@@ -175,14 +175,14 @@ describe('a plain read under rules', () => {
     expect(await read()).toBe(401)
   })
 
-  test('with a Host that names none is refused', async () => {
+  test('is refused if its Host does not name a host', async () => {
     await start()
     const ann = await lineOf({ sub: 'ann' })
     await expectAlike('/db/shop/members/ann-1', [ann])
     expect(await ask('/db/shop/members/ann-1', ['Host: a b', ann])).toMatch(/^HTTP\/1.1 400[\s\S]*HEADER_INVALID/)
   })
 
-  test('counts for the limit of its subject, and says what is left', async () => {
+  test('counts towards the limit of its subject, and says how many requests are left', async () => {
     await start({ limits: { perAddressPerS: 0, perSubjectPerS: 1, burstS: 30 } })
     const ann = await lineOf({ sub: 'ann' })
     const leftOf = async () => {
@@ -194,7 +194,7 @@ describe('a plain read under rules', () => {
     expect(await leftOf()).toBeLessThan(first)
   })
 
-  test('counts for the quota of its namespace', async () => {
+  test('counts towards the quota of its namespace', async () => {
     const admin = await start()
     await change(admin, `quota shop requests 3 per day\n${OPEN}`)
     const ann = await bearer({ sub: 'ann' })

@@ -1,6 +1,7 @@
 /**
- * What becomes of the rules that a server is started with. The rules in the store are the truth: a server puts its own there only where there are
- * none. A server that was down while the rules were changed, and comes back with an old file, changes nothing.
+ * Decides what happens to the rules that a server is started with. The rules in the store are the truth: a server writes its
+ * own to the store only if the store has none. A server that was down while the rules were changed, and returns with an old
+ * file, changes nothing.
  */
 import { hostname } from 'node:os'
 import type { Store } from '@freshet/core/store'
@@ -10,20 +11,20 @@ import { commitRules, recallRules } from './access-record.js'
 import { type KnownRules, putBackRules } from './known-rules.js'
 
 /**
- * What becomes of the rules that the store has, where a server is given none: it refuses to start; it uses them, if there are any; it uses them,
- * and refuses to start if there are none; or it ignores them and lets every caller do everything, which is for tools that
- * only their user reaches.
+ * What a server that was started without rules does with rules in the store. 'refuse': it does not start. 'use': it uses them,
+ * if there are any. 'require': it uses them, and does not start if the store has none. 'ignore': it ignores them and lets every
+ * caller do everything, for tools that only their user can reach.
  */
 export type StoredRulesChoice = 'refuse' | 'use' | 'require' | 'ignore'
 
 export interface OwnRules {
   readonly store: Store
   readonly log: Log
-  /** The text of a rules file; undefined: none was given. */
+  /** The text of a rules file; undefined: the server was given none. */
   readonly rules: string | undefined
-  /** Refuse, unless given. */
+  /** Default: 'refuse'. */
   readonly storedRules?: StoredRulesChoice | undefined
-  /** By an earlier process. If the store has lost them, they are put back first. */
+  /** What an earlier process knew. If the store has lost these rules, they are put back first. */
   readonly known?: KnownRules | undefined
 }
 
@@ -64,25 +65,28 @@ const KEPT =
 function rulesWithheld(): FreshetError {
   return new FreshetError(
     'ACCESS_REQUIRED',
-    'The store has access rules, and this server was started without any and without keys of tokens. Give it the keys ' +
-      '(FRESHET_TOKEN_SECRET, --token-public-key and the like), or --rules with them; in a program: access. If everybody may read and ' +
-      'write everything, remove the rules for all servers over this store: freshet rules remove --widen. (ACCESS_REQUIRED)',
+    'The store has access rules, and this server was started without rules and without token keys. Give it the keys ' +
+      '(FRESHET_TOKEN_SECRET, --token-public-key and the like), or --rules with them; in a program, pass access. If everybody ' +
+      'may read and write everything, remove the rules for all servers over this store: freshet rules remove --widen. ' +
+      '(ACCESS_REQUIRED)',
   )
 }
 
 function rulesUnconfirmed(): FreshetError {
   return new FreshetError(
     'ACCESS_REQUIRED',
-    'The store was restored from a backup, or its folder was copied, so its access rules may be older than those that were last in force. ' +
-      'Look at them: freshet rules show. Then confirm them (freshet rules confirm) or apply others (freshet rules apply FILE); each with ' +
-      '--store URL or --data FOLDER. Until then no server starts over this store. (ACCESS_REQUIRED)',
+    'The store was restored from a backup, or its folder was copied, so its access rules may be older than those that were ' +
+      'last in force. Look at them with freshet rules show. Then confirm them (freshet rules confirm) or apply others (freshet ' +
+      'rules apply FILE), each with --store URL or --data FOLDER. Until then, no server starts over this store. ' +
+      '(ACCESS_REQUIRED)',
   )
 }
 
 function rulesMissing(): FreshetError {
   return new FreshetError(
     'ACCESS_REQUIRED',
-    'The store has no access rules, and this server was given none, so everybody who reaches it could read and write everything. ' +
-      'Name a rules file with --rules (docs/access.md), listen at 127.0.0.1, or, if something else keeps strangers out, pass --insecure. (ACCESS_REQUIRED)',
+    'The store has no access rules, and this server was given none, so everybody who reaches it could read and write ' +
+      'everything. Name a rules file with --rules (docs/access.md), or listen on 127.0.0.1. If something else keeps strangers ' +
+      'out, pass --insecure. (ACCESS_REQUIRED)',
   )
 }

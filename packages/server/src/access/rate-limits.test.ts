@@ -1,4 +1,4 @@
-/** How often one may ask, and what those who ask are told of it. */
+/** How often a client may send requests, and what the headers say about it. */
 import { createMemoryStore } from '@freshet/engines/memory'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { type RunningServer, startServer } from '../testing/running-server.js'
@@ -25,10 +25,10 @@ beforeAll(async () => {
 })
 
 describe('limits', () => {
-  // So slow that none comes back while the test runs, however long that takes.
+  // So slow that no request becomes free again while the test runs, however long that takes.
   const limits = { perAddressPerS: 0.001, perSubjectPerS: 0, burstS: 5000 }
 
-  test('by address are told with the headers of the draft', async () => {
+  test('by address are reported in the headers of the draft', async () => {
     const limited = await startServer({ store: createMemoryStore({ positionsAfter: 0 }), limits })
     const answers = await Promise.all(Array.from({ length: 20 }, () => limited.fetch('/db/shop/products/tea')))
     const refused = answers.filter(({ status }) => status === 429)
@@ -41,13 +41,13 @@ describe('limits', () => {
     await limited.stop()
   })
 
-  test('are told with every answer that no cache may keep', async () => {
+  test('are reported with every answer that no cache may keep', async () => {
     const limited = await startServer({
       store: createMemoryStore({ positionsAfter: 0 }),
       access: { rules: RULES, tokens: TOKENS },
       limits: { ...limits, perSubjectPerS: 0.002, burstS: 10_000 },
     })
-    const told = async (path: string, headers: Record<string, string> = {}) => {
+    const limitsOf = async (path: string, headers: Record<string, string> = {}) => {
       const answer = await limited.fetch(path, { headers })
       return [answer.headers.get('ratelimit'), answer.headers.get('ratelimit-policy')]
     }
@@ -56,16 +56,16 @@ describe('limits', () => {
     const policies = '"address";q=10;w=10000, "subject";q=20;w=10000'
     const both = (r: number, s: number) =>
       expect.stringMatching(new RegExp(`^"address";r=${r};t=\\d+, "subject";r=${s};t=\\d+$`))
-    expect(await told('/live')).toEqual([expect.stringMatching(/^"address";r=7;t=\d+$/), '"address";q=10;w=10000'])
-    expect(await told('/db/shop/orders/1', ann)).toEqual([both(6, 18), policies])
-    expect(await told('/db/shop/orders', ann)).toEqual([both(5, 17), policies])
-    expect(await told('/db/shop/orders/none', ann)).toEqual([both(4, 16), policies])
-    expect(await told('/db/shop/products/tea', ann)).toEqual([null, null])
-    expect(await told('/db/shop/products')).toEqual([null, null])
+    expect(await limitsOf('/live')).toEqual([expect.stringMatching(/^"address";r=7;t=\d+$/), '"address";q=10;w=10000'])
+    expect(await limitsOf('/db/shop/orders/1', ann)).toEqual([both(6, 18), policies])
+    expect(await limitsOf('/db/shop/orders', ann)).toEqual([both(5, 17), policies])
+    expect(await limitsOf('/db/shop/orders/none', ann)).toEqual([both(4, 16), policies])
+    expect(await limitsOf('/db/shop/products/tea', ann)).toEqual([null, null])
+    expect(await limitsOf('/db/shop/products')).toEqual([null, null])
     await limited.stop()
   })
 
-  test('count what there is no route for, too', async () => {
+  test('count requests without a route, too', async () => {
     const limited = await startServer({
       store: createMemoryStore({ positionsAfter: 0 }),
       limits: { ...limits, burstS: 3000 },
@@ -77,7 +77,7 @@ describe('limits', () => {
     await limited.stop()
   })
 
-  test('believe trusted proxies alone on where a request is from', async () => {
+  test('believe only trusted proxies about where a request comes from', async () => {
     const ask = (server: RunningServer, from: string) => server.fetch('/live', { headers: { 'x-forwarded-for': from } })
     for (const [trustedProxies, expected] of [
       [['127.0.0.1'], 200],
@@ -91,14 +91,14 @@ describe('limits', () => {
       expect((await ask(limited, 'spoofed, 10.0.0.1')).status).toBe(200)
       expect((await ask(limited, '10.0.0.2')).status).toBe(expected)
       expect((await ask(limited, '10.0.0.9, 10.0.0.1')).status).toBe(429)
-      // What no proxy of ours sets, its sender has written.
+      // The sender wrote these headers, since no trusted proxy sets them.
       const headers = { 'x-forwarded-for': '10.0.0.1', forwarded: 'for=10.0.0.7' }
       expect((await limited.fetch('/live', { headers })).status).toBe(429)
       await limited.stop()
     }
   })
 
-  test('by subject hold for all tokens of one', async () => {
+  test('by subject apply to all tokens of one subject', async () => {
     const limited = await startServer({
       store: createMemoryStore({ positionsAfter: 0 }),
       access: { rules: RULES, tokens: TOKENS },

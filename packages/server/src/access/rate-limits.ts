@@ -1,7 +1,7 @@
 /**
- * Token buckets (leaky, in memory, of this process): each address, and each subject of a token, may send `perS` requests a second over time,
- * and so many seconds' worth at once. What is left, and to those who are refused when to come back, is told by the headers of
- * draft-ietf-httpapi-ratelimit-headers.
+ * Token buckets, in the memory of this process: each address, and each subject of a token, may send `perS` requests a second
+ * over time, and the requests of `burstS` seconds at once. The headers of draft-ietf-httpapi-ratelimit-headers say how many
+ * requests are left, and tell a refused client when to come back.
  */
 import { FreshetError } from '@freshet/protocol'
 import type { ClientAddresses } from '../http/client-addresses.js'
@@ -12,12 +12,12 @@ export interface RateLimitConfig {
   /** 0: no limit. */
   readonly perAddressPerS: number
   readonly perSubjectPerS: number
-  /** So many seconds' worth may come at once. */
+  /** The requests of this many seconds may come at once. */
   readonly burstS: number
 }
 
 interface Level {
-  /** By `performance.now()`: when the bucket would be full again. */
+  /** When the bucket will be full again, by `performance.now()`. */
   fullAtMs: number
 }
 
@@ -53,7 +53,7 @@ export class RateLimits {
     const windowMs = this.#config.burstS * 1000
     const level = levels.get(name)
     const fullAtMs = Math.max(nowMs, level?.fullAtMs ?? nowMs)
-    // In this order: what was never used leaves exactly nothing, not a rounding error that would refuse the first of a burst of one.
+    // The order matters: an unused bucket must give exactly 0. A rounding error would refuse the first request of a burst of one.
     const overMs = fullAtMs - nowMs + eachMs - windowMs
     const limit = { policy, quota: Math.floor(perS * this.#config.burstS), windowS: this.#config.burstS }
     if (overMs > 0) throw limited({ ...limit, remaining: 0, resetS: Math.max(1, Math.ceil(overMs / 1000)) })
@@ -63,7 +63,7 @@ export class RateLimits {
     return { ...limit, remaining: Math.floor(-overMs / eachMs), resetS: Math.ceil(resetMs / 1000) }
   }
 
-  /** Those who have not been here for a while are as good as new. */
+  /** Entries that have not been used for a while are dropped: they would be full again. */
   #keep(levels: Map<string, Level>, name: string, fullAtMs: number, nowMs: number): void {
     if (levels.size >= KEPT_MAX) {
       for (const [known, level] of levels) if (level.fullAtMs <= nowMs) levels.delete(known)

@@ -1,4 +1,4 @@
-/** A restore does not open what was closed since the backup, as long as a server runs that knows better. */
+/** A restore does not open what was closed since the backup, as long as a server with newer rules runs. */
 import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
 import { openPostgresStore } from '@freshet/engines/postgres'
@@ -15,7 +15,7 @@ const CLOSED = 'bucket shop/products\n  read, list if authenticated\n'
 
 const engine = runningEngine(startPostgres)
 
-test('pg_restore under a running server: the newer rules stay in force, for servers that come later too', async () => {
+test('pg_restore under a running server: the newer rules stay in force, also for servers that start later', async () => {
   const run = (program: string, ...args: string[]) =>
     execFileSync(program, ['-h', '127.0.0.1', '-p', `${engine().port}`, '-U', engine().user, ...args], {
       stdio: 'pipe',

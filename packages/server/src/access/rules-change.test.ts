@@ -1,4 +1,4 @@
-/** A server that hears of other rules only when it reads the log: what it answers is judged by them from there on. */
+/** A server that learns of other rules only when it reads the log: from then on, it judges its answers by them. */
 
 import type { Store } from '@freshet/core/store'
 import { createMemoryStore } from '@freshet/engines/memory'
@@ -66,13 +66,13 @@ describe('when another server closes a bucket', () => {
     expect(answer.headers.get('cache-control')).toBe('private, no-store')
   })
 
-  test.each(PATHS)('the next read of %s by who still may is kept by nobody', async path => {
+  test.each(PATHS)('the next read of %s by a caller who still may read it is kept by no cache', async path => {
     const answer = await behind.fetch(path, { headers: staff })
     expect(answer.status).toBe(200)
     expect(answer.headers.get('cache-control')).toBe('private, no-store')
   })
 
-  test.each(UNKEPT)('%s shows nothing of it any more', async path => {
+  test.each(UNKEPT)('%s no longer shows any of it', async path => {
     const answer = await behind.fetch(path)
     expect(await answer.text()).not.toMatch(/shop"|products|views|kind|"schemas"/)
     expect((await behind.fetch(path, { headers: staff })).status).toBe(200)
@@ -80,9 +80,9 @@ describe('when another server closes a bucket', () => {
 })
 
 test.each([
-  ['an old file of rules, after kill -9', OPEN, {}],
-  ['an old file of rules, as a worker', OPEN, { putsRules: false }],
-  ['no rules, and keys of tokens', undefined, {}],
+  ['an old rules file, after kill -9', OPEN, {}],
+  ['an old rules file, as a worker', OPEN, { putsRules: false }],
+  ['no rules, and token keys', undefined, {}],
 ])(
   'a server that starts again with %s changes nothing: the rules of the store stay in force',
   async (_, rules, more) => {
@@ -101,7 +101,7 @@ test.each([
   },
 )
 
-test.each(PATHS)('when another server opens a bucket, the next read of %s is answered to everybody', async path => {
+test.each(PATHS)('when another server opens a bucket, the next read of %s is answered for everybody', async path => {
   await start(store, CLOSED)
   const behind = await start(tellingNothing(store), CLOSED)
   expect((await behind.fetch(path)).status).toBe(401)
@@ -112,7 +112,7 @@ test.each(PATHS)('when another server opens a bucket, the next read of %s is ans
 })
 
 describe('when another server closes a bucket while it is read', () => {
-  /** Closes it, and changes what is in it, before what is asked for is read, and after the log was. */
+  /** Closes the bucket and changes its contents, after the log was read and before the requested data is. */
   async function startInterrupted(method: 'get' | 'getMany' | 'scan' | 'query'): Promise<RunningServer> {
     let isArmed = false
     const interrupt = async () => {
@@ -126,7 +126,7 @@ describe('when another server closes a bucket while it is read', () => {
     const read = inner[method].bind(inner) as (...given: unknown[]) => unknown
     const odd = withMethods(inner, {
       [method]: async (...given: unknown[]) => {
-        // Not of rules, nor of what buckets are like.
+        // Only reads of data are interrupted, not those of rules or of bucket settings.
         if (method !== 'get' || given[0] === 'shop/products/tea') await interrupt()
         return read(...given)
       },
@@ -142,7 +142,7 @@ describe('when another server closes a bucket while it is read', () => {
     ['getMany', '/db/shop/products?embed&ids=tea'],
     ['query', '/db/shop/products?where=%7B%22price%22%3A5%7D'],
     ['scan', '/db/shop/views?sum'],
-  ] as const)('by %s, what is in it since is not told: %s', async (method, path) => {
+  ] as const)('by %s, its new contents are not revealed: %s', async (method, path) => {
     const interrupted = await startInterrupted(method)
     const answer = await interrupted.fetch(path)
     expect(await answer.text()).not.toMatch(/secret|"sum":4/)
@@ -151,7 +151,7 @@ describe('when another server closes a bucket while it is read', () => {
   })
 })
 
-describe('a server that was given no rules, when another gives the store some', () => {
+describe('a server without rules, when another server gives the store some', () => {
   async function startWithout(options: { storedRules?: 'ignore' } = {}): Promise<RunningServer> {
     store = createMemoryStore({ positionsAfter: 0 })
     const server = await startServer({ store, ...options })
@@ -165,7 +165,7 @@ describe('a server that was given no rules, when another gives the store some', 
   const putStatus = async (server: RunningServer) =>
     (await server.fetch('/db/shop/products/tea', jsonRequest('PUT', { price: 1 }))).status
 
-  test('lets nobody do any more what they do not let everybody do', async () => {
+  test('now lets callers do only what these rules let everybody do', async () => {
     const bare = await startWithout()
     for (const path of PATHS) expect((await bare.fetch(path)).status, path).toBe(200)
     await start(store, CLOSED)
@@ -179,11 +179,11 @@ describe('a server that was given no rules, when another gives the store some', 
     const answer = await bare.fetch('/db/shop/products/tea', { headers: staff })
     expect([answer.status, await answer.text()]).toEqual([
       401,
-      expect.stringContaining('Start it with FRESHET_TOKEN_SECRET'),
+      expect.stringContaining('Restart it with FRESHET_TOKEN_SECRET'),
     ])
   })
 
-  test('goes on to answer what they let everybody read, and lets all do everything again when they are gone', async () => {
+  test('still answers reads that are open to everybody, and does everything again once the rules are removed', async () => {
     const bare = await startWithout()
     await start(store, OPEN)
     expect((await bare.fetch('/db/shop/products/tea')).status).toBe(200)
@@ -192,7 +192,7 @@ describe('a server that was given no rules, when another gives the store some', 
     expect(await putStatus(bare)).toBe(200)
   })
 
-  test('also if it starts again by itself, and is not to look at rules', async () => {
+  test('obeys these rules also after a restart with putsRules: false', async () => {
     await startWithout()
     await start(store, CLOSED)
     const again = await startServer({ store, putsRules: false })
@@ -200,7 +200,7 @@ describe('a server that was given no rules, when another gives the store some', 
     expect((await again.fetch('/db/shop/products/tea')).status).toBe(401)
   })
 
-  test('goes on as before, if it is a tool that nobody else reaches', async () => {
+  test('goes on as before if it is a tool that only its user reaches', async () => {
     const tool = await startWithout({ storedRules: 'ignore' })
     await start(store, CLOSED)
     expect(await putStatus(tool)).toBe(200)
@@ -218,7 +218,7 @@ describe('PUT /access', () => {
     ;({ version } = (await inForce()) as { version: number })
   })
 
-  test('replaces the rules of the version that it names, for every server, and says who did', async () => {
+  test('replaces the rules of the version that it names, for every server, and records who did it', async () => {
     const behind = await start(tellingNothing(store), OPEN)
     const answer = await apply({ rules: CLOSED, ifVersion: version })
     expect(answer.status).toBe(200)
@@ -228,24 +228,24 @@ describe('PUT /access', () => {
     expect((await behind.fetch('/db/shop/products/tea')).status).toBe(401)
     const { entries } = (await (await server.fetch('/audit', { headers: admin })).json()) as { entries: object[] }
     expect(entries.at(-1)).toMatchObject({ what: 'rules', who: ' root', version: applied.version, before: OPEN })
-    // Sent again, since the answer was lost.
+    // Retried as if the answer had been lost.
     const again = (await (await apply({ rules: CLOSED, ifVersion: version })).json()) as object
     expect(again).toEqual({ version: applied.version, hasChanged: false, wider: [] })
   })
 
-  test('changes nothing if the rules in force are of another version', async () => {
+  test('changes nothing if the rules in force have another version', async () => {
     const answer = await apply({ rules: CLOSED, ifVersion: version - 1 })
     expect([answer.status, await answer.json()]).toMatchObject([412, { code: 'VERSION_CONFLICT', version }])
     expect(await inForce()).toEqual({ rules: OPEN, version })
   })
 
-  test('of two at once, one is told that the other was first', async () => {
+  test('that loses against a concurrent one reports the conflict', async () => {
     const other = `${CLOSED} and claim.sub == "sue"`
     const answers = await Promise.all([CLOSED, other].map(rules => apply({ rules, ifVersion: version })))
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 412])
   })
 
-  test('opens nothing unless that is said to be meant', async () => {
+  test('opens nothing unless the caller says that this is intended', async () => {
     await start(store, CLOSED)
     const { version: closed } = (await inForce()) as { version: number }
     const refused = await apply({ rules: OPEN, ifVersion: closed })
@@ -257,12 +257,12 @@ describe('PUT /access', () => {
     expect((await server.fetch('/db/shop/products/tea')).status).toBe(200)
   })
 
-  test('keeps the last admin from locking themselves out', async () => {
+  test('keeps admins from locking themselves out', async () => {
     const answer = await apply({ rules: OPEN.replace(ADMIN, ''), ifVersion: version })
     expect([answer.status, await answer.json()]).toMatchObject([409, { code: 'RULES_LOCK_OUT' }])
   })
 
-  test('takes nothing from an admin who is one no more, though this server has not heard of it', async () => {
+  test('accepts no rules from a former admin, although this server has not yet learnt of the change', async () => {
     const behind = await start(tellingNothing(store), OPEN)
     const now = OPEN.replace('"admin"', '"boss"')
     await applyRules(store, { rules: now, mayWiden: true, who: 'a test' })
@@ -281,7 +281,7 @@ describe('PUT /access', () => {
     expect([answer.status, await answer.json()]).toMatchObject([status, { code }])
   })
 
-  test('is for admins, and nobody sets the rules of a server that has none', async () => {
+  test('is for admins, and does not set the rules of a server without rules', async () => {
     expect((await apply({ rules: OPEN, ifVersion: version }, staff)).status).toBe(403)
     const bare = await startServer({ store: createMemoryStore() })
     servers.push(bare)

@@ -1,4 +1,4 @@
-/** Makes tokens, for development and for services; shows what is in one. */
+/** Makes tokens, for development and for services; shows what a token contains. */
 import { createPrivateKey, type KeyObject } from 'node:crypto'
 import { decodeJwt, decodeProtectedHeader, SignJWT } from 'jose'
 import type { Claims } from './rules/decision.js'
@@ -10,11 +10,11 @@ export interface SignOptions {
   readonly expiresMs: number
   /** HS256. */
   readonly secret?: string | undefined
-  /** PEM: RS256, ES256 or EdDSA, by its kind. */
+  /** A private key as PEM: RS256, ES256 or EdDSA, depending on its type. */
   readonly privateKey?: string | undefined
 }
 
-/** Throws a TypeError if the key is none that can be used. */
+/** Throws a TypeError if the key cannot be used. */
 export async function signToken({
   claims,
   audience,
@@ -32,7 +32,7 @@ export async function signToken({
   return token.sign(key)
 }
 
-/** Unverified. Throws a TypeError or an error of jose if it is none. */
+/** Does not verify the token. Throws a TypeError or an error of jose if the text is not a token. */
 export function readToken(token: string): { readonly header: object; readonly claims: Claims } {
   return { header: decodeProtectedHeader(token), claims: decodeJwt(token) }
 }
@@ -41,5 +41,5 @@ function algorithmOf({ asymmetricKeyType, asymmetricKeyDetails }: KeyObject): st
   if (asymmetricKeyType === 'rsa') return 'RS256'
   if (asymmetricKeyType === 'ed25519') return 'EdDSA'
   if (asymmetricKeyType === 'ec' && asymmetricKeyDetails?.namedCurve === 'prime256v1') return 'ES256'
-  throw new TypeError('Tokens are signed with a key of RSA, of the curve P-256, or of Ed25519.')
+  throw new TypeError('Tokens can be signed with an RSA, P-256 or Ed25519 key.')
 }

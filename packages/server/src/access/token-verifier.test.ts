@@ -53,7 +53,7 @@ function jwkOf(key: KeyObject): object {
 }
 
 describe('a token', () => {
-  test('signed with the secret is believed, and verified once', async () => {
+  test('signed with the secret is accepted, and verified once', async () => {
     const verifier = new TokenVerifier({ ...BASE, secret: SECRET })
     const token = await sign(secret, 'HS256')
     expect(await verifier.verify(token)).toMatchObject({ sub: 'ann' })
@@ -62,7 +62,7 @@ describe('a token', () => {
   })
 
   test.each(['RS256', 'ES256', 'EdDSA'] as const)(
-    'of %s is believed by its public key, as PEM and as JWK',
+    'of %s is accepted with its public key, as PEM and as JWK',
     async alg => {
       const { publicKey, privateKey } = KEYS[alg]
       const token = await sign(privateKey, alg)
@@ -76,13 +76,13 @@ describe('a token', () => {
     },
   )
 
-  test('is believed by the keys at a JWKS URL', async () => {
+  test('is accepted with the keys at a JWKS URL', async () => {
     const { url } = await serve({ '/keys': () => ({ keys: [jwkOf(KEYS.ES256.publicKey)] }) })
     const verifier = new TokenVerifier({ ...BASE, jwksUrl: `${url}/keys` })
     expect(await verifier.verify(await sign(KEYS.ES256.privateKey, 'ES256'))).toMatchObject({ sub: 'ann' })
   })
 
-  test('is believed by the keys that its OpenID issuer names, and only if it is of that issuer', async () => {
+  test('is accepted with the keys that its OpenID issuer names, and only if it comes from that issuer', async () => {
     const { url } = await serve({
       '/.well-known/openid-configuration': () => ({ issuer: url, jwks_uri: `${url}/keys` }),
       '/keys': () => ({ keys: [jwkOf(KEYS.RS256.publicKey)] }),
@@ -93,7 +93,7 @@ describe('a token', () => {
     await expect(verifier.verify(other)).rejects.toMatchObject({ code: 'UNAUTHENTICATED' })
   })
 
-  test('whose keys cannot be had is refused in passing, and believed when they can', async () => {
+  test('is refused for the time being while its keys cannot be fetched, and accepted once they can', async () => {
     const answers: Record<string, () => unknown> = {}
     const { url } = await serve(answers)
     const verifier = new TokenVerifier({ ...BASE, oidcIssuer: url })
@@ -104,7 +104,7 @@ describe('a token', () => {
     expect(await verifier.verify(token)).toMatchObject({ sub: 'ann' })
   })
 
-  test('that a key at hand verifies is believed, or refused for what it says, while other keys cannot be had', async () => {
+  test('that a local key verifies is accepted, or refused for its claims, while other keys cannot be fetched', async () => {
     const { url, asked } = await serve({})
     const verifier = new TokenVerifier({ ...BASE, publicKey: pemOf(KEYS.ES256.publicKey), oidcIssuer: url })
     const own = (expires: string | number) => sign(KEYS.ES256.privateKey, 'ES256', { iss: url }, expires)
@@ -115,7 +115,7 @@ describe('a token', () => {
     await expect(verifier.verify(foreign)).rejects.toMatchObject({ code: 'SERVER_BUSY' })
   })
 
-  test('that may be of keys that cannot be had is refused in passing, though others do not verify it', async () => {
+  test('is refused only for the time being while some of the keys that it may be signed with cannot be fetched', async () => {
     const { url } = await serve({
       '/.well-known/openid-configuration': () => ({ issuer: url, jwks_uri: `${url}/keys` }),
       '/keys': () => ({ keys: [jwkOf(KEYS.ES256.publicKey)] }),
@@ -125,7 +125,7 @@ describe('a token', () => {
     await expect(verifier.verify(token)).rejects.toMatchObject({ code: 'SERVER_BUSY' })
   })
 
-  test('is accepted a little past its time, and not later', async () => {
+  test('is accepted a little past its expiry, and not later', async () => {
     const verifier = new TokenVerifier({ ...BASE, secret: SECRET })
     const nowS = Math.floor(Date.now() / 1000)
     expect(await verifier.verify(await sign(secret, 'HS256', {}, nowS - 2))).toMatchObject({ sub: 'ann' })
@@ -134,7 +134,7 @@ describe('a token', () => {
   })
 })
 
-describe('a token that was verified', () => {
+describe('a verified token', () => {
   const MINUTE_MS = 60_000
   afterEach(() => void vi.useRealTimers())
 
@@ -152,7 +152,7 @@ describe('a token that was verified', () => {
     await expect(verifier.verify(token)).rejects.toThrow('it has expired')
   })
 
-  test('is verified again after five minutes, so that one of a withdrawn key is refused', async () => {
+  test('is verified again after five minutes, so that it is refused if its key was withdrawn', async () => {
     vi.useFakeTimers({ toFake: ['Date'] })
     let keys = [jwkOf(KEYS.ES256.publicKey)]
     const { url } = await serve({ '/keys': () => ({ keys }) })
@@ -170,7 +170,7 @@ describe('a token that was verified', () => {
     expect(verifier.recall(token)).toBeUndefined()
   })
 
-  test('is forgotten when there are too many, or when they are too long together', async () => {
+  test('is forgotten when there are too many tokens, or when they are too long together', async () => {
     const verifier = new TokenVerifier({ ...BASE, secret: SECRET })
     const longOf = (i: number) => sign(secret, 'HS256', { i, text: 'x'.repeat(5800) })
     const first = await longOf(0)
@@ -218,7 +218,7 @@ describe('refused', () => {
     'a very long text': () => 'a'.repeat(100_000),
   }
 
-  test('a good one is not', async () => {
+  test('not a good token', async () => {
     expect(await new TokenVerifier(everything).verify(await sign(secret, 'HS256', good))).toMatchObject({ sub: 'ann' })
   })
 
@@ -229,9 +229,9 @@ describe('refused', () => {
     expect(verifier.recall(token)).toBeUndefined()
   })
 
-  test('a configuration that cannot be meant', () => {
+  test('an invalid configuration', () => {
     expect(() => new TokenVerifier({ ...BASE, secret: 'short' })).toThrow('5 bytes')
-    expect(() => new TokenVerifier({ ...BASE, publicKey: 'x' })).toThrow('neither PEM')
+    expect(() => new TokenVerifier({ ...BASE, publicKey: 'x' })).toThrow('is not PEM')
     expect(() => new TokenVerifier({ ...BASE, jwksUrl: 'http://id.example/keys' })).toThrow('https')
   })
 })

@@ -1,10 +1,10 @@
 /**
- * Verifies bearer tokens (RFC 6750): JWTs, by `jose` (docs/decisions/0018). Which key may verify a token is decided by its
- * algorithm before its signature is looked at, and a key never serves for two: so a public key is never taken for a secret, and
+ * Verifies bearer tokens (RFC 6750): JWTs, by `jose` (docs/decisions/0018). The token's algorithm decides which key may verify
+ * it, before the signature is checked, and a key never serves two algorithms. So a public key is never taken for a secret, and
  * `none` finds no key at all.
  *
- * A token costs one verification. What came of it is kept under the token itself, until it expires, or for a few minutes: so long a key
- * that was withdrawn goes on to be believed. Nothing is kept of a token that is refused.
+ * A token is verified once. The result is kept under the token itself, until it expires or for a few minutes. For that long, a
+ * withdrawn key is still accepted. Nothing is kept of a token that is refused.
  */
 import { createPublicKey } from 'node:crypto'
 import { FreshetError } from '@freshet/protocol'
@@ -24,7 +24,7 @@ import { objectionToTokens, type TokenConfig } from './token-config.js'
 
 const PUBLIC_ALGORITHMS = ['RS256', 'ES256', 'EdDSA']
 const KEPT_MAX = 10_000
-/** Of all tokens together. */
+/** For all tokens together. */
 const KEPT_CHARACTERS_MAX = 8 * 1024 * 1024
 const KEPT_MS_MAX = 5 * 60_000
 const TOKEN_LENGTH_MAX = 8192
@@ -38,17 +38,17 @@ interface Kept {
 export class TokenVerifier {
   readonly #config: TokenConfig
   readonly #secret: Uint8Array | undefined
-  /** Those at hand first, then those that have to be fetched. */
+  /** Local keys first, then those that must be fetched. */
   readonly #keys: (() => JWTVerifyGetKey | Promise<JWTVerifyGetKey>)[]
   #discovered: Promise<JWTVerifyGetKey> | undefined
   /** In the order of insertion: the oldest goes first. */
   readonly #kept = new Map<string, Kept>()
   #keptCharacters = 0
   readonly #underWay = new Map<string, Promise<Claims>>()
-  /** How many signatures were looked at. */
+  /** How many signatures were checked. */
   verifications = 0
 
-  /** Throws a TypeError if the configuration cannot be meant. */
+  /** Throws a TypeError if the configuration is invalid. */
   constructor(config: TokenConfig) {
     const objection = objectionToTokens(config)
     if (objection !== undefined) throw new TypeError(objection)
@@ -63,13 +63,13 @@ export class TokenVerifier {
     if (oidcIssuer !== undefined) this.#keys.push(() => this.#discover(oidcIssuer))
   }
 
-  /** What a token that was verified lately says of its bearer; undefined of any other. */
+  /** The claims of a token that was verified recently; undefined for any other. */
   recall(token: string): Claims | undefined {
     const kept = this.#kept.get(token)
     return kept !== undefined && Date.now() < kept.untilMs ? kept.claims : undefined
   }
 
-  /** What a token says of its bearer. Throws UNAUTHENTICATED, or SERVER_BUSY if its keys cannot be had just now. */
+  /** The claims of a token. Throws UNAUTHENTICATED, or SERVER_BUSY if the keys cannot be fetched at the moment. */
   verify(token: string): Promise<Claims> {
     if (token.length > TOKEN_LENGTH_MAX) return Promise.reject(refused('it is too long'))
     const known = this.recall(token)
@@ -118,9 +118,9 @@ export class TokenVerifier {
       try {
         return (await jwtVerify(token, await keys(), options)).payload
       } catch (error) {
-        // Its signature is good: no other key has more to say of it.
+        // The signature is good, so no other key can change the result.
         if (error instanceof errors.JWTExpired || error instanceof errors.JWTClaimValidationFailed) throw error
-        // Keys that could not be had may be those that it was signed with.
+        // The token may be signed with one of the keys that could not be fetched.
         if (refusalOf(failure).code !== 'SERVER_BUSY') failure = error
       }
     }
@@ -132,7 +132,7 @@ export class TokenVerifier {
     try {
       return await this.#discovered
     } catch (error) {
-      // The next token tries again.
+      // The next token starts discovery again.
       this.#discovered = undefined
       throw error
     }
@@ -160,9 +160,9 @@ async function discover(issuer: string): Promise<JWTVerifyGetKey> {
   const response = await fetch(url, { signal: AbortSignal.timeout(FETCH_MS_MAX), redirect: 'error' })
   if (!response.ok) throw new Error(`${url} was answered ${response.status}`)
   const { issuer: named, jwks_uri: jwksUrl } = (await response.json()) as { issuer?: unknown; jwks_uri?: unknown }
-  if (named !== issuer) throw new Error(`${url} is of the issuer ${String(named)}, not of ${issuer}`)
+  if (named !== issuer) throw new Error(`${url} belongs to the issuer ${String(named)}, not to ${issuer}`)
   if (typeof jwksUrl !== 'string' || objectionToTokens({ jwksUrl, audience: '', leewayMs: 0 }) !== undefined) {
-    throw new Error(`${url} names no address of keys`)
+    throw new Error(`${url} does not say where the keys are`)
   }
   return remoteKeys(jwksUrl)
 }
@@ -176,7 +176,7 @@ function localKeys(text: string): JWTVerifyGetKey {
   try {
     if (!text.trimStart().startsWith('{')) {
       const key = createPublicKey(text)
-      // Whether it is of the kind that the algorithm wants, jose asks.
+      // jose checks that the key's type fits the algorithm.
       return async () => key
     }
     const parsed = JSON.parse(text) as Partial<JSONWebKeySet>
@@ -184,25 +184,24 @@ function localKeys(text: string): JWTVerifyGetKey {
       parsed.keys === undefined ? { keys: [parsed as JSONWebKeySet['keys'][0]] } : (parsed as JSONWebKeySet),
     )
   } catch (cause) {
-    throw new TypeError('The public key of tokens is neither PEM nor a JWK nor a set of JWKs.', { cause })
+    throw new TypeError('The public key for tokens is not PEM, a JWK or a set of JWKs.', { cause })
   }
 }
 
-/** What the client need not know of a failure to fetch keys is in the cause. */
+/** Details of a failure to fetch keys, which the client does not need, are in the cause. */
 function refusalOf(error: unknown): FreshetError {
   if (error instanceof FreshetError) return error
   if (error instanceof errors.JWTExpired) return refused('it has expired', error)
   if (error instanceof errors.JWTClaimValidationFailed)
     return refused(`its claim ${error.claim} is not as it must be`, error)
   if (isOfFetching(error)) return keysMissing(error)
-  if (error instanceof errors.JOSEError)
-    return refused('its signature, algorithm or form is not one that is believed here', error)
-  // Of a token that cannot be read at all, or a key of another kind, jose throws a TypeError.
-  if (error instanceof TypeError) return refused('it is no token that is believed here', error)
+  if (error instanceof errors.JOSEError) return refused('its signature, algorithm or form is not accepted here', error)
+  // jose throws a TypeError for a token that cannot be read at all, and for a key of another type.
+  if (error instanceof TypeError) return refused('it is not a token that is accepted here', error)
   return keysMissing(error)
 }
 
-/** A set of keys did not come, or not as one. */
+/** Whether fetching a set of keys failed, or returned something else. */
 function isOfFetching(error: unknown): boolean {
   if (error instanceof errors.JWKSTimeout || error instanceof errors.JWKSInvalid) return true
   if (error instanceof errors.JOSEError) return error.code === 'ERR_JOSE_GENERIC'
@@ -217,12 +216,8 @@ function refused(reason: string, cause?: unknown): FreshetError {
 }
 
 function keysMissing(cause: unknown): FreshetError {
-  return new FreshetError(
-    'SERVER_BUSY',
-    'The keys that tokens are verified with cannot be had at the moment. Try again.',
-    {
-      cause,
-      details: { retryAfterS: 2 },
-    },
-  )
+  return new FreshetError('SERVER_BUSY', 'The keys for verifying tokens cannot be fetched at the moment. Try again.', {
+    cause,
+    details: { retryAfterS: 2 },
+  })
 }

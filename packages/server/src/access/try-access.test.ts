@@ -1,4 +1,4 @@
-/** What somebody may do, without doing it. */
+/** What a caller may do, reported without doing it. */
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { jsonRequest, problemOf, type RunningServer } from '../testing/running-server.js'
 import { bearer } from './under-test/bearer.js'
@@ -27,7 +27,7 @@ afterEach(() => running.stop())
 const ask = (body: unknown, headers = admin) => running.fetch('/access/try', jsonRequest('POST', body, headers))
 const tell = async (body: unknown) => (await ask(body)).json()
 
-test('the rights are those that the same person has when asking', async () => {
+test('the reported rights are those that the same caller has in requests', async () => {
   const path = 'shop/orders/7'
   expect(await tell({ claims: { sub: 'ann' }, path })).toEqual({
     isAdmin: false,
@@ -42,12 +42,12 @@ test('the rights are those that the same person has when asking', async () => {
   expect((await running.fetch('/db/shop/orders/7', { headers: ann })).status).toBe(200)
 })
 
-test('an object that is not there yet can be thought of', async () => {
+test('the rights on an object that does not exist yet can be tried', async () => {
   const tried = { claims: { sub: 'bob' }, path: 'shop/orders/8', new: { owner: 'bob' } }
   expect(await tell(tried)).toMatchObject({ isThere: false, rights: { create: true, read: false } })
 })
 
-test('other rules can be tried, and their mistakes are told', async () => {
+test('other rules can be tried, and their mistakes are reported', async () => {
   const asked = { claims: null, path: 'shop/orders/7' }
   expect(await tell({ ...asked, rules: 'bucket shop/orders\n  read' })).toMatchObject({ rights: { read: true } })
   expect(await tell({ ...asked, rules: 'bucket shop/orders\n  raed' })).toMatchObject({ mistakes: [{ line: 2 }] })
@@ -56,7 +56,7 @@ test('other rules can be tried, and their mistakes are told', async () => {
   expect((await running.fetch('/db/shop/orders/7')).status).toBe(401)
 })
 
-test('it is for admins, and what cannot be meant is refused', async () => {
+test('it is for admins, and refuses invalid requests', async () => {
   expect((await ask({ claims: null, path: 'shop/orders/7' }, ann)).status).toBe(403)
   expect((await ask({ claims: null, path: 'shop/orders/7' }, {})).status).toBe(401)
   for (const body of [
@@ -72,7 +72,7 @@ test('it is for admins, and what cannot be meant is refused', async () => {
   })
 })
 
-test('every page of the console needs the right of an administrator', async () => {
+test('every page of the console needs the rights of an admin', async () => {
   for (const path of [
     '/server',
     '/logs',

@@ -1,6 +1,6 @@
 /**
- * `POST /access/try`: what somebody with these claims may do with an object, by the rules in effect or by others that are only being thought of. It
- * is only told, nothing is done; nobody gets a token by it.
+ * `POST /access/try`: what a caller with these claims may do with an object, by the rules in effect or by rules that are only
+ * being considered. It reports and changes nothing, and does not create a token.
  */
 import type { Store } from '@freshet/core/store'
 import { checkId, checkName, FreshetError, type Key } from '@freshet/protocol'
@@ -12,10 +12,10 @@ import { RIGHTS, type Right } from './rules/rights.js'
 import type { RulesMistake } from './rules/rules-mistake.js'
 
 export interface TriedAccess {
-  /** Of the rules that were sent; then nothing else is told. */
+  /** The mistakes of the rules that were sent. If there are any, nothing else is returned. */
   readonly mistakes?: readonly RulesMistake[]
   readonly isAdmin?: boolean
-  /** Whether the object is there: without it, rules that look at it allow nothing. */
+  /** Whether the object exists. If it does not, rules that look at it allow nothing. */
   readonly isThere?: boolean
   readonly rights?: Readonly<Record<Right, boolean>>
 }
@@ -55,7 +55,8 @@ function readAsked(body: string): Asked {
   if (Object.keys(others).length > 0 || typeof path !== 'string' || !isText || !isClaims) {
     throw new FreshetError(
       'BODY_INVALID',
-      'Send {"claims":{...} or null,"path":"shop/orders/7"}; if you like with "new", the object as it would be, and "rules", others than those in effect.',
+      'Send {"claims":{...} or null,"path":"shop/orders/7"}. Optional: "new", the object as it would be, and "rules", to be ' +
+        'tried instead of those in effect.',
     )
   }
   const [namespace = '', bucket = '', ...rest] = path.split('/')

@@ -20,7 +20,7 @@ function job(run: Job['run'], more: Partial<Job> = {}): Job {
   return { name: 'trim', failure: 'trimming failed', run, ...more }
 }
 
-/** Runs end when the test says so. */
+/** A job whose runs end when the test says so. */
 function heldJob() {
   const ends: (() => void)[] = []
   let running = 0
@@ -34,7 +34,7 @@ function heldJob() {
   return { run, ends, most: () => most, runs: () => ends.length }
 }
 
-test('a job with an interval is run at every interval, one without it only when it is woken', async () => {
+test('a job with an interval runs at every interval, a job without one only when it is woken', async () => {
   const { loop } = scene()
   const regular = vi.fn(async () => undefined)
   const woken = vi.fn(async () => undefined)
@@ -47,7 +47,7 @@ test('a job with an interval is run at every interval, one without it only when 
   expect(woken).toHaveBeenCalledTimes(1)
 })
 
-test('a job that is woken while it runs is run once more, never twice at a time', async () => {
+test('a job that is woken while it runs then runs once more, and never twice at a time', async () => {
   const { loop } = scene()
   const { run, ends, most, runs } = heldJob()
   const held = loop.add(job(run))
@@ -62,7 +62,7 @@ test('a job that is woken while it runs is run once more, never twice at a time'
   expect([runs(), most()]).toEqual([2, 1])
 })
 
-test('a slow job keeps no other waiting', async () => {
+test('a slow job does not delay the others', async () => {
   const { loop } = scene()
   const { run } = heldJob()
   const quick = vi.fn(async () => undefined)
@@ -72,7 +72,7 @@ test('a slow job keeps no other waiting', async () => {
   expect(quick).toHaveBeenCalledTimes(10)
 })
 
-test('a job says when it is run again: at once, or later', async () => {
+test('a job decides when it runs again: at once, or later', async () => {
   const { loop } = scene()
   const again = [0, 0, 500, undefined]
   const run = vi.fn(async () => again.shift())
@@ -84,7 +84,7 @@ test('a job says when it is run again: at once, or later', async () => {
   expect(run).toHaveBeenCalledTimes(4)
 })
 
-test('a job that fails is logged by its name, and run again', async () => {
+test('a job that fails is logged with its name, and runs again', async () => {
   const { loop, lines } = scene()
   const run = vi.fn(async () => undefined)
   run.mockRejectedValueOnce(new Error('disk full'))
@@ -94,7 +94,7 @@ test('a job that fails is logged by its name, and run again', async () => {
   expect(run).toHaveBeenCalledTimes(2)
 })
 
-test('stopping waits for what runs; nothing is run after it, and no failure is logged', async () => {
+test('stopping waits for running jobs; afterwards no job runs and no failure is logged', async () => {
   const { loop, lines } = scene()
   let fail: (error: Error) => void = () => undefined
   const run = vi.fn(

@@ -1,26 +1,29 @@
 /**
- * The one loop on which a server does what no request asks for. A job is run at intervals, when it is woken, and again when it asks for
- * that; never twice at a time. Jobs do not wait for each other: a cache that is slow keeps no log from being trimmed. A job that fails is
- * logged and run again.
+ * The loop on which a server runs all jobs that no request starts. A job runs at intervals, when it is woken, and again when it
+ * requests that, but never twice at a time. Jobs do not wait for each other: a slow cache does not delay the trimming of the
+ * log. A job that fails is logged and runs again.
  */
 import { describeError, type Log } from '../monitoring/log.js'
 
 export interface Job {
   readonly name: string
-  /** What the log says when it fails. */
+  /** The log message when the job fails. */
   readonly failure: string
-  /** Without it, the job is run only when it is woken. */
+  /** Without an interval, the job runs only when it is woken. */
   readonly everyMs?: number
-  /** After a failure; without it, at the next interval. */
+  /** The delay after a failure; default: the next interval. */
   readonly retryMs?: number
-  /** In how many ms it is to be run again, unless it is woken before; 0: at once. Undefined: at the next interval. */
+  /**
+   * Returns after how many ms the job should run again, unless it is woken earlier; 0: at once. Undefined: at the next
+   * interval.
+   */
   run(): Promise<number | undefined>
 }
 
 export interface RunningJob {
-  /** Runs it, or runs it again if it is running. Resolves when it rests. */
+  /** Runs the job, or runs it once more if it is running. Resolves when the job is idle. */
   wake(): Promise<void>
-  /** Resolves when it has ended. It is not run again. */
+  /** Resolves when the job has ended. It does not run again. */
   stop(): Promise<void>
 }
 
@@ -34,7 +37,7 @@ export class BackgroundLoop {
     this.#log = log
   }
 
-  /** Jobs that take long look at this now and then. */
+  /** Long-running jobs check this from time to time. */
   get isStopping(): boolean {
     return this.#isStopping
   }
@@ -102,7 +105,7 @@ class ScheduledJob implements RunningJob {
   wake(): Promise<void> {
     if (this.#isStopped) return Promise.resolve()
     this.#isWoken = true
-    // While it runs it is not due.
+    // A running job is not due.
     this.dueMs = Number.POSITIVE_INFINITY
     this.#running ??= this.#run()
     return this.#running
@@ -122,7 +125,7 @@ class ScheduledJob implements RunningJob {
       this.#isWoken = false
       againMs = await this.#runOnce()
     }
-    // In the same turn as the last look at `#isWoken`, so that no call is lost.
+    // In the same turn as the last check of `#isWoken`, so that no call of `wake` is lost.
     this.#running = undefined
     if (this.#isStopped) return
     this.dueMs = this.#dueIn(againMs ?? everyMs)

@@ -1,4 +1,7 @@
-/** All that a server does without being asked, on one loop: who is the keeper, upkeep, tasks, counting for quotas, telling caches of changes. */
+/**
+ * All the background work of a server, on one loop: the election of the keeper, upkeep, tasks, counting for quotas, purging
+ * caches.
+ */
 import type { Store } from '@freshet/core/store'
 import type { Access } from '../access/access.js'
 import type { BucketDirectory } from '../buckets/bucket-directory.js'
@@ -48,7 +51,7 @@ export class Background {
     this.#invalidation = new Invalidation(shared)
   }
 
-  /** Resolves when it is known who is the keeper. */
+  /** Resolves when the keeper is known. */
   async start(): Promise<void> {
     await this.#keeper.start()
     this.#upkeep.start()
@@ -57,7 +60,7 @@ export class Background {
     await this.#invalidation.start()
   }
 
-  /** Resolves when nothing of it runs any more, and another server may be the keeper. */
+  /** Resolves when all background work has stopped, and another server may become the keeper. */
   async stop(): Promise<void> {
     await this.#invalidation.stop()
     await this.#loop.stop()

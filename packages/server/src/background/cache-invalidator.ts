@@ -1,4 +1,4 @@
-/** Tells one cache of every change: does what its queue decides, with the store, the network and the clock. */
+/** Purges every change from one cache: carries out what its queue decides, with the store, the network and the clock. */
 import { randomUUID } from 'node:crypto'
 import { type PurgeBatch, type PurgeCursor, PurgeQueue, type PurgeStep } from '@freshet/core/coherence/invalidation'
 import type { Store } from '@freshet/core/store'
@@ -22,7 +22,7 @@ export interface CacheInvalidatorOptions {
 
 type ReadStep = PurgeStep & { readonly kind: 'read' }
 
-/** Where a cache is, as it stands in the store. Earlier versions wrote `twice` alone, as a number. */
+/** How far a cache has been purged, as stored. Earlier versions wrote only `twice`, as a number. */
 interface RememberedCursor extends PurgeCursor {
   readonly timeMs?: number
 }
@@ -31,9 +31,9 @@ const TARGETS_MAX = 10_000
 const ENTRIES_PER_READ = 1000
 const CURSOR_INTERVAL_MS = 5000
 const BACK_OFF = { firstMs: 200, mostMs: 60_000 } as const
-/** From the server, which cuts a response that takes longer, to the cache. */
+/** Time for a response to reach the cache; the server cuts responses that take longer. */
 const TRANSIT_MS = 1000
-/** When the store itself fails. */
+/** The delay after a failure of the store itself. */
 const STORE_RETRY_MS = 1000
 
 export class CacheInvalidator {
@@ -41,9 +41,9 @@ export class CacheInvalidator {
   #queue: PurgeQueue | undefined
   #job: RunningJob | undefined
   #isStopping = false
-  /** The last position that the store was seen at. */
+  /** The last known position of the store. */
   #head: Position = 0
-  /** When the last change was committed that was read, by the store's clock. */
+  /** The commit time of the newest change that was read, by the store's clock. */
   #readMs = 0
   readonly purges: Counter = new Counter()
   readonly repeats: Counter = new Counter()
@@ -98,12 +98,12 @@ export class CacheInvalidator {
     this.#job.wake()
   }
 
-  /** There is more in the log. */
+  /** Call when the log has grown. */
   wake(): void {
     this.#job?.wake()
   }
 
-  /** Cuts what is under way: it is done again after the next start. */
+  /** Aborts what is under way; it is done again after the next start. */
   async stop(): Promise<void> {
     this.#isStopping = true
     this.#options.kind.close()
@@ -139,15 +139,15 @@ export class CacheInvalidator {
       this.#readMs = Math.max(this.#readMs, entries.at(-1)?.timeMs ?? 0)
       const hasOtherRules = lastRulesChange(entries) !== -1
       const isWide = queue.took(step, entries, performance.now(), hasOtherRules)
-      const why = hasOtherRules ? 'the rules have changed' : 'cache has too many changes to purge one by one'
-      if (isWide) this.#say('info', `${why}: all of it is purged`)
+      const why = hasOtherRules ? 'the rules have changed' : 'there are too many changes to purge one by one'
+      if (isWide) this.#say('info', `${why}: the whole cache is purged`)
       else if (hasOtherRules) this.#say('info', 'the rules have changed, and this cache cannot be purged as a whole')
     } catch (error) {
       if (!(error instanceof FreshetError) || error.code !== 'LOG_TRIMMED') throw error
       const trimmedTo = await store.trimmedTo()
       const isWide = queue.trimmed(step, trimmedTo, store.nowMs(), performance.now())
-      const outcome = isWide ? 'all of it is purged' : 'what it missed has expired'
-      this.#say('info', `cache was not told of changes for longer than copies live: ${outcome}`, { trimmedTo })
+      const outcome = isWide ? 'the whole cache is purged' : 'the copies that were not purged have expired'
+      this.#say('info', `purges of this cache were interrupted for longer than copies live: ${outcome}`, { trimmedTo })
     }
   }
 
@@ -174,7 +174,10 @@ export class CacheInvalidator {
     }
   }
 
-  /** With a time, by the store's clock, by which all of it was committed. A clock that has stood still may be behind the log. */
+  /**
+   * Stores the cursor with a time, by the store's clock, by which everything up to it was committed. After a pause, that clock
+   * may be behind the log.
+   */
   async #remember(cursor: PurgeCursor): Promise<void> {
     const { store } = this.#options
     const timeMs = Math.ceil(Math.max(store.nowMs(), this.#readMs))
@@ -192,7 +195,7 @@ export class CacheInvalidator {
   }
 }
 
-/** Undefined: until there is more in the log. */
+/** Undefined: wait until the log grows. */
 function waitMs(untilMs: number | undefined): number | undefined {
   return untilMs === undefined ? undefined : Math.max(1, untilMs - performance.now())
 }
@@ -207,7 +210,7 @@ function parseCursor(text: string): RememberedCursor | undefined {
   return text.startsWith('{') ? (JSON.parse(text) as RememberedCursor) : undefined
 }
 
-/** Node's error for an address with several ways to it has its reasons inside. */
+/** When Node fails to connect to an address with several IPs, the reasons are inside the error. */
 function messageOf(error: unknown): string {
   if (error instanceof AggregateError) return error.errors.map(messageOf).join('; ')
   return error instanceof Error ? error.message : String(error)

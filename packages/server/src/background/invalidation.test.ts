@@ -23,7 +23,7 @@ async function start(options: Partial<FreshetServerOptions> = {}): Promise<Runni
   return server
 }
 
-/** Takes purges from who knows the secret, as the shipped configurations do. */
+/** Accepts purges with the secret, as the shipped configurations do. */
 async function startProxy(port?: number): Promise<StandIn> {
   const proxy = await startStandIn(
     ({ headers }) => ({ status: headers['freshet-purge-secret'] === SECRET ? 200 : 403 }),
@@ -59,7 +59,7 @@ test('a change is purged at once, and again after the longest response', async (
   expect(await metric(server, 'queue_paths')).toBe(0)
 })
 
-test('each site is told of, since copies are kept by host', async () => {
+test('a change is purged for each site, since caches keep copies by host', async () => {
   const proxy = await startProxy()
   const sites = ['https://shop.example', 'http://localhost:8080']
   const server = await start({ caches: [configOf(proxy, { sites })] })
@@ -71,7 +71,7 @@ test('each site is told of, since copies are kept by host', async () => {
 })
 
 describe('a cache that is down', () => {
-  test('keeps no other waiting, and is told when it is up again; both are in the log, once', async () => {
+  test('does not delay the others, and is purged when it is up again; the log has both events, once', async () => {
     const [down, up] = [await startProxy(), await startProxy()]
     const lines: string[] = []
     const log = createJsonLog({ write: line => lines.push(line) })
@@ -86,7 +86,7 @@ describe('a cache that is down', () => {
     const askedBefore = down.asked.length
     down.trouble = undefined
     await until(async () => (await metric(server, 'lag_positions', 'down')) === 0)
-    // What changed twenty times is purged twice: what was under way, and the rest.
+    // A path that changed twenty times is purged twice: for the change under way, and for the rest.
     expect(down.asked.slice(askedBefore).filter(({ url }) => url === GREEN).length).toBeLessThanOrEqual(2)
     const about = lines.map(line => JSON.parse(line)).filter(({ cache }) => cache === 'down')
     expect(about.map(({ message }) => message)).toEqual(['cache is down', 'cache is up again'])
@@ -116,7 +116,7 @@ describe('after a restart', () => {
     await server.stop()
   }
 
-  test('it goes on from its cursor: what was missed is purged, what was settled is not', async () => {
+  test('purging continues from the cursor: missed changes are purged, and settled ones are not purged again', async () => {
     const proxy = await startProxy()
     const store = createMemoryStore()
     const options = { store, caches: [configOf(proxy)], settings: { responseMsMax: 1000 } }
@@ -127,7 +127,7 @@ describe('after a restart', () => {
     expect(times(proxy, GREEN)).toBe(2)
   })
 
-  test('what was not purged again yet is purged again when it is due', async () => {
+  test('a path that was purged only once is purged again when that is due', async () => {
     const proxy = await startProxy()
     const store = createMemoryStore()
     const options = { store, caches: [configOf(proxy)], settings: { responseMsMax: 1000 } }
@@ -136,7 +136,7 @@ describe('after a restart', () => {
     await until(() => times(proxy, GREEN) === 2)
   })
 
-  test('it begins with what the cache was never told of, not with what it was told of once', async () => {
+  test('purging starts with changes that were never purged, not with those that were purged once', async () => {
     const proxy = await startProxy()
     const store = createMemoryStore()
     const options = { store, caches: [configOf(proxy)] }
@@ -147,7 +147,7 @@ describe('after a restart', () => {
     expect(times(proxy, GREEN)).toBe(1)
   })
 
-  test('it takes a cursor that an earlier version wrote', async () => {
+  test('a cursor of an earlier version is accepted', async () => {
     const proxy = await startProxy()
     const store = createMemoryStore()
     const first = await startServer({ store })
@@ -160,7 +160,7 @@ describe('after a restart', () => {
     expect(times(proxy, GREEN)).toBe(0)
   })
 
-  test('behind a trimmed log it says so, and goes on', async () => {
+  test('a cursor behind the trimmed log is reported, and purging continues', async () => {
     const proxy = await startProxy()
     const store = createMemoryStore()
     const lines: string[] = []
@@ -174,11 +174,11 @@ describe('after a restart', () => {
     const second = await start(options)
     await second.put('/db/shop/tea/black', {})
     await until(() => times(proxy, '/db/shop/tea/black') === 1)
-    expect(lines.join()).toContain('what it missed has expired')
+    expect(lines.join()).toContain('the copies that were not purged have expired')
   })
 })
 
-test('who would be left with old compressed forms is warned at the start', async () => {
+test('the start warns of caches that would keep old compressed forms', async () => {
   const proxy = await startProxy()
   const lines: string[] = []
   const log = createJsonLog({ write: line => lines.push(line) })
@@ -189,7 +189,7 @@ test('who would be left with old compressed forms is warned at the start', async
   expect(lines.join()).toContain('set compressBytesMin above 4194304')
 })
 
-test('only the keeper tells caches', async () => {
+test('only the keeper purges caches', async () => {
   const proxy = await startProxy()
   const server = await start({ caches: [configOf(proxy)], settings: { mayKeep: false } })
   await server.put(GREEN, {})
@@ -197,7 +197,7 @@ test('only the keeper tells caches', async () => {
   expect(proxy.asked).toEqual([])
 })
 
-test('of two servers one tells caches; when it stops, the other does', async () => {
+test('of two servers, one purges caches; when it stops, the other takes over', async () => {
   const proxy = await startProxy()
   const store = createMemoryStore()
   const options = { store, caches: [configOf(proxy)], settings: { responseMsMax: 60_000 } }
@@ -222,7 +222,7 @@ describe('tags', () => {
     url: 'http://127.0.0.1:9',
   }
 
-  test('are on objects and lists where a cache purges by them', async () => {
+  test('are on objects and lists if a cache is purged by tags', async () => {
     const server = await start({ caches: [fastly] })
     await server.put('/db/shop/tea/a%20b', {})
     const object = await server.fetch('/db/shop/tea/a%20b')
@@ -230,7 +230,7 @@ describe('tags', () => {
     expect((await server.fetch(`${LISTS}?limit=1`)).headers.get('surrogate-key')).toBe(LISTS)
   })
 
-  test('are nowhere else', async () => {
+  test('are absent otherwise', async () => {
     const server = await start({ caches: [{ ...fastly, tags: false, sites: ['https://shop.example'] }] })
     await server.put(GREEN, {})
     expect((await server.fetch(GREEN)).headers.get('surrogate-key')).toBeNull()
@@ -238,12 +238,14 @@ describe('tags', () => {
   })
 })
 
-test('caches that cannot be are refused when the server is created, without their secrets', async () => {
+test('a wrong configuration of caches is refused when the server is created, without showing secrets', async () => {
   const caches = [{ name: 'edge', kind: 'squid', secret: SECRET }] as unknown as CacheConfig[]
-  await expect(start({ caches })).rejects.toThrow(/^The caches cannot be these. cache "edge": it needs an address/)
+  await expect(start({ caches })).rejects.toThrow(
+    /^The configuration of the caches has mistakes. cache "edge": it needs an address/,
+  )
 })
 
-test('Varnish is told to ban lists where its VCL can', async () => {
+test('lists are banned in Varnish if its VCL supports that', async () => {
   const proxy = await startProxy()
   const server = await start({ caches: [configOf(proxy, { kind: 'varnish', bans: true })] })
   await server.put(GREEN, {})
@@ -252,13 +254,13 @@ test('Varnish is told to ban lists where its VCL can', async () => {
   expect(proxy.asked.map(({ headers }) => headers['freshet-ban'])).toEqual([undefined, '^/db/shop/tea($|\\?)'])
 })
 
-test('nginx that does not fetch anew is found out by the position of its answer', async () => {
+test('the position of its answer reveals an nginx that does not fetch again', async () => {
   const lines: string[] = []
   const proxy = await startStandIn(() => ({ status: 200, headers: { 'freshet-position': '0' } }))
   toStop.push(proxy)
   const log = createJsonLog({ write: line => lines.push(line) })
   const server = await start({ caches: [configOf(proxy, { kind: 'nginx' })], log })
   await server.put(GREEN, {})
-  await until(() => lines.some(line => line.includes('was not fetched anew; is the secret right?')))
+  await until(() => lines.some(line => line.includes('was not fetched again. Is the secret right?')))
   expect(proxy.asked[0]!.method).toBe('HEAD')
 })

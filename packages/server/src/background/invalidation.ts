@@ -1,8 +1,8 @@
 /**
- * Tells the caches that we control of every change, for readers that know nothing of sketches. Nothing relies on it:
- * purging races with filling, services take their time, and no browser is reached.
+ * Purges every change from the caches that we control, for readers that know nothing of sketches. No guarantee depends on it:
+ * purges race with fills, services take their time, and purges do not reach browsers.
  *
- * Each cache has a queue and a cursor of its own, so that one that is slow or down keeps no other waiting.
+ * Each cache has its own queue and cursor, so a cache that is slow or down does not delay the others.
  */
 import type { Store } from '@freshet/core/store'
 import type { CacheConfig } from '../invalidation/cache-config.js'
@@ -28,17 +28,17 @@ type CacheGauge = readonly [typeof counter, name: string, help: string, measure:
 const CACHE_GAUGES: readonly CacheGauge[] = [
   [counter, 'purges_total', 'Paths purged.', ({ purges }) => purges.value],
   [counter, 'repeats_total', 'Paths purged again, after the longest response time.', ({ repeats }) => repeats.value],
-  [counter, 'failures_total', 'Batches that failed, and are tried again.', ({ failures }) => failures.value],
-  [counter, 'wide_total', 'Times that all of a cache was purged.', ({ wide }) => wide.value],
-  [gauge, 'queue_paths', 'Paths that wait.', ({ queueLength }) => queueLength],
-  [gauge, 'lag_positions', 'Positions not purged yet.', ({ lag }) => lag.positions],
-  [gauge, 'lag_seconds', 'The age of the oldest change not purged yet.', ({ lag }) => lag.ms / 1000],
-  [gauge, 'down', '1 for a cache that does not take purges.', ({ isDown }) => +isDown],
+  [counter, 'failures_total', 'Batches that failed, and are retried.', ({ failures }) => failures.value],
+  [counter, 'wide_total', 'How often a whole cache was purged.', ({ wide }) => wide.value],
+  [gauge, 'queue_paths', 'Paths waiting to be purged.', ({ queueLength }) => queueLength],
+  [gauge, 'lag_positions', 'Positions that have not been purged yet.', ({ lag }) => lag.positions],
+  [gauge, 'lag_seconds', 'The age of the oldest change that has not been purged yet.', ({ lag }) => lag.ms / 1000],
+  [gauge, 'down', '1 for a cache that does not accept purges.', ({ isDown }) => +isDown],
 ]
 
 export class Invalidation {
   readonly #options: InvalidationOptions
-  /** Only the keeper of several servers over the same data tells caches; the others have none here. */
+  /** Of several servers over the same data, only the keeper purges caches. Empty on the others. */
   #caches: readonly CacheInvalidator[] = []
   #changing: Promise<void> = Promise.resolve()
   #stopListening: () => void = () => undefined
@@ -84,7 +84,7 @@ export class Invalidation {
     this.#caches = []
   }
 
-  /** Measured: a purge drops one of the compressed forms of a URL, and the others are served again after it. */
+  /** Measured: these caches drop only one compressed form of a URL on a purge, and keep serving the others. */
   #warnOfForms(): void {
     const { caches, settings, log } = this.#options
     const { compressBytesMin, bodyBytesMax, listBytesMax } = settings

@@ -1,6 +1,6 @@
 /**
- * Jobs that one of several servers over the same data does: the keeper. A job is woken when this server becomes the keeper, and when
- * the log has something for it, no matter which server wrote it.
+ * Jobs that one of several servers over the same data does: the keeper. A job is woken when this server becomes the keeper, and
+ * when the log has something for it, no matter which server wrote it.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { LogEntry } from '@freshet/core/store'
@@ -16,7 +16,7 @@ export interface KeeperJobsOptions {
 
 export interface KeeperJob {
   readonly name: string
-  /** What the log says when it fails. */
+  /** The log message when the job fails. */
   readonly failure: string
   /** Whether a commit may have made work. */
   isWokenBy(entry: LogEntry): boolean
@@ -48,7 +48,7 @@ export class KeeperJobs {
     job.wake()
   }
 
-  /** Work that takes long looks at this between its steps. */
+  /** Long-running work checks this between its steps. */
   get mayWork(): boolean {
     return this.#options.keeper.isKeeper && !this.#options.loop.isStopping
   }

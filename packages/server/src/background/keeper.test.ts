@@ -22,7 +22,7 @@ function scene(mayKeep = true) {
   return { store, one: keeper(), two: keeper() }
 }
 
-test('the first is the keeper for as long as it renews it; when it stops, the next is', async () => {
+test('the first server is the keeper as long as it renews its hold; when it stops, the next one takes over', async () => {
   const { one, two } = scene()
   await one.start()
   await two.start()
@@ -35,7 +35,7 @@ test('the first is the keeper for as long as it renews it; when it stops, the ne
   expect(two.changes).toEqual([true])
 })
 
-test('one that cannot reach the store is not the keeper any more by the time that another is', async () => {
+test('a server that cannot reach the store is no longer the keeper by the time another one is', async () => {
   const { store, one, two } = scene()
   const holders: string[] = []
   const hold = store.hold.bind(store)
@@ -56,7 +56,7 @@ test('one that cannot reach the store is not the keeper any more by the time tha
   expect(one.changes).toEqual([true, false])
 })
 
-test('one that cannot reach the store when it stops stops nevertheless', async () => {
+test('a server that cannot reach the store when it stops still stops', async () => {
   const { store, one } = scene()
   await one.start()
   vi.spyOn(store, 'hold').mockRejectedValue(new Error('not reached'))
@@ -64,7 +64,7 @@ test('one that cannot reach the store when it stops stops nevertheless', async (
   expect(one.isKeeper).toBe(false)
 })
 
-test('one that may not is none', async () => {
+test('a server with mayKeep: false never becomes the keeper', async () => {
   const { one } = scene(false)
   await one.start()
   await vi.advanceTimersByTimeAsync(10_000)

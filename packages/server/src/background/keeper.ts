@@ -1,7 +1,8 @@
 /**
- * Which of several servers over one store does what is to be done once: trim the log, forget operations, do tasks, tell caches of
- * changes. One holds that in the store and renews it; when it goes, or hangs, the next takes over. For a moment two may do it,
- * which does no harm: each of these can be done twice.
+ * Elects the keeper: the one of several servers over one store that does what must be done only once: trim the log, forget
+ * operations, run tasks, purge caches. The keeper has a hold in the store and renews it. When the keeper stops or hangs, the
+ * next server takes over. For a moment two servers may be keepers, which does no harm, since each of these jobs can be done
+ * twice.
  */
 import { randomUUID } from 'node:crypto'
 import type { Store } from '@freshet/core/store'
@@ -24,7 +25,7 @@ export class Keeper {
   readonly #options: KeeperOptions
   readonly #id = randomUUID()
   readonly #listeners: ((isKeeper: boolean) => void)[] = []
-  /** By `performance.now()`. */
+  /** How long this server is the keeper, by `performance.now()`. */
   #untilMs = 0
   #wasKeeper = false
   #asking: RunningJob | undefined
@@ -37,7 +38,7 @@ export class Keeper {
     return performance.now() < this.#untilMs
   }
 
-  /** Calls the listener when this server becomes the keeper, and when it is no longer. */
+  /** Calls the listener when this server becomes the keeper, and when it stops being the keeper. */
   onChange(listener: (isKeeper: boolean) => void): void {
     this.#listeners.push(listener)
   }
@@ -51,7 +52,7 @@ export class Keeper {
     await this.#asking.wake()
   }
 
-  /** When what a keeper does has stopped. */
+  /** Call once the keeper's jobs have stopped. */
   async stop(): Promise<void> {
     await this.#asking?.stop()
     if (!this.isKeeper) return
@@ -60,13 +61,13 @@ export class Keeper {
     try {
       await store.hold(NAME, this.#id, 0)
     } catch (error) {
-      // Its time will run out by itself.
+      // The hold will expire by itself.
       log.write('error', 'giving up being the keeper failed', describeError(error))
     }
   }
 
   async #ask(): Promise<undefined> {
-    // Its time begins before it is asked for, so it is over here before it is in the store.
+    // The time starts before the request, so the hold expires here before it does in the store.
     const askedMs = performance.now()
     try {
       if (await this.#options.store.hold(NAME, this.#id, HOLD_MS)) this.#untilMs = askedMs + HOLD_MS

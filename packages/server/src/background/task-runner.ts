@@ -1,9 +1,10 @@
 /**
- * Does tasks in the background, one after the other, a page of objects at a time. The changes of a page and the progress of the task
- * are one commit, which depends on everything read for it. So a task resumes where it was after a crash; and if a client writes at the
- * same time, its write stands, and the page is read again.
+ * Does tasks in the background, one after the other, a page of objects at a time. The changes of a page and the progress of the
+ * task are one commit, which depends on everything read for it. So a task resumes where it was after a crash; and if a client
+ * writes at the same time, its write stands, and the page is read again.
  *
- * Of several servers over the same data the keeper does this. The others put tasks into the store, and the log wakes the keeper.
+ * Of several servers over the same data, the keeper does this. The others put tasks into the store, and the log wakes the
+ * keeper.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { ReadVersion, ScanPage, Store, StoredEntry, Write } from '@freshet/core/store'
@@ -56,7 +57,7 @@ export class TaskRunner {
 
   start(): void {
     this.#options.jobs.add({
-      ...{ name: 'tasks', failure: 'a task failed, and is tried again' },
+      ...{ name: 'tasks', failure: 'a task failed; it will be retried' },
       isWokenBy: ({ keys }) => keys.some(isTaskKey),
       run: () => this.#run(),
     })
@@ -141,7 +142,7 @@ export class TaskRunner {
     for (const { id, body } of schema === undefined ? [] : page.entries) {
       const violations = await this.#options.guard.violations(`${bucket.key}/${id}`, body, schema!)
       if (violations.length === 0) continue
-      const message = `${violations[0]!.path} is not as the new schema says.`
+      const message = `${violations[0]!.path} does not satisfy the new schema.`
       return this.#fail(found, bucket, message, violations)
     }
     const next = past(task, page)
@@ -151,8 +152,8 @@ export class TaskRunner {
   }
 
   /**
-   * No client can write to the bucket any more, so each page follows the last. After the last page it is read from the start once more;
-   * the commit that finds nothing left removes the bucket itself.
+   * No client can write to the bucket now, so each page follows the last. After the last page it is read from the start once
+   * more; the commit that finds nothing left removes the bucket itself.
    */
   async #delete(found: TaskFound): Promise<boolean> {
     const { store, follower, buckets } = this.#options

@@ -1,4 +1,4 @@
-/** What has to be done from time to time: let the sketch age, keep the promises on disk current, trim the log, forget operations. */
+/** Periodic work: age the sketch, keep the promises on disk up to date, trim the log, forget operations. */
 import type { Store } from '@freshet/core/store'
 import type { LogFollower } from '../coherence/log-follower.js'
 import type { ServerSettings } from '../settings/server-settings.js'

@@ -1,8 +1,8 @@
 /**
- * Counts the contents of namespaces that have a quota, in the background, once for each change of the rules: bucket by bucket, a page at
- * a time. The sums of a page and the progress of the count are one commit, which depends on nothing in the page having changed. So the
- * count is exact while clients write, and resumes where it was after a crash. Of several servers the keeper counts. Every server reads
- * the sums now and then, for its metrics.
+ * Counts the contents of namespaces that have a quota, in the background, once for each change of the rules: bucket by bucket,
+ * a page at a time. The sums of a page and the progress of the count are one commit, which depends on nothing in the page
+ * having changed. So the count is exact while clients write, and resumes where it was after a crash. Of several servers, the
+ * keeper counts. Every server reads the sums from time to time, for its metrics.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { LogEntry, Store } from '@freshet/core/store'
@@ -51,12 +51,12 @@ export class UsageCounter {
     const { access, loop, jobs } = this.#options
     if (!access.isOn) return
     jobs.add({
-      ...{ name: 'usage', failure: 'counting for a quota failed, and is tried again' },
+      ...{ name: 'usage', failure: 'counting for a quota failed; it will be retried' },
       isWokenBy: tellsOfQuotas,
       run: () => this.#count(),
     })
     loop.add({
-      ...{ name: 'usage-metrics', failure: 'what namespaces have could not be read', everyMs: LOOKED_EVERY_MS },
+      ...{ name: 'usage-metrics', failure: 'the usage of namespaces could not be read', everyMs: LOOKED_EVERY_MS },
       run: () => access.quotas.look(access.rules, this.#namespaces()).then(() => undefined),
     })
   }
@@ -141,8 +141,8 @@ export class UsageCounter {
   }
 
   /**
-   * From the first commit on, every write is counted, in any bucket. A bucket that did not exist before may hold objects that were
-   * not counted.
+   * From the first commit on, every write is counted, in any bucket. A bucket that did not exist before may hold objects that
+   * were not counted.
    */
   async #end(namespace: string, { version, record }: KnownRecord, names: readonly Key[]): Promise<boolean> {
     const { store, follower } = this.#options
@@ -182,8 +182,8 @@ export function quotaGauges({ quotas }: Access): readonly Gauge[] {
       }),
     )
   return [
-    gauge('freshet_quota_used', 'What namespaces with a quota have.', values('used')),
-    gauge('freshet_quota_max', 'What they may have.', values('max')),
-    counter('freshet_quota_refused_total', 'Requests refused for it.', () => quotas.refused),
+    gauge('freshet_quota_used', 'How much namespaces with a quota use.', values('used')),
+    gauge('freshet_quota_max', 'The limits of their quotas.', values('max')),
+    counter('freshet_quota_refused_total', 'Commits and requests refused because of a quota.', () => quotas.refused),
   ]
 }

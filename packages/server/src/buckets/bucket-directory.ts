@@ -1,7 +1,7 @@
 /**
- * All buckets, in memory, as of a position: loaded at the start, and kept up by the log follower. So a read finds its
- * lifetime without asking the store, and is never behind another server's change of it. Where a bucket learns lifetimes,
- * what is learnt of its keys is kept here too.
+ * All buckets, in memory, as of a position: loaded at the start, and kept up to date by the log follower. So a read finds its
+ * lifetime without asking the store, and never uses a lifetime that another server has already changed. For buckets that learn
+ * lifetimes, what is learnt about their keys is kept here too.
  */
 import { randomBytes } from 'node:crypto'
 import { LearntLifetimes } from '@freshet/core/coherence'
@@ -24,11 +24,11 @@ export interface Bucket {
   readonly version: Version
   readonly record: BucketRecord
   readonly settings: BucketSettings
-  /** The header of everything read from it; where lifetimes are learnt, of the longest-lived. */
+  /** The Cache-Control header of everything read from the bucket; for learnt lifetimes, that of the longest. */
   readonly cacheControl: string
 }
 
-/** What is remembered of buckets that were deleted: how long copies of what was in them may live. */
+/** What is remembered of deleted buckets: how long copies of their contents may live. */
 export interface DeletedBuckets {
   readonly version: Version
   readonly record: BucketRecord
@@ -37,12 +37,12 @@ export interface DeletedBuckets {
 /** Namespaces begin with a letter or a digit, so this is not a namespace. Written with every deletion. */
 export const DELETED_BUCKETS: Key = '_freshet/lifetimes/deleted'
 
-/** What is about to be answered: an object, or a list under the key of its bucket. */
+/** What the answer is about: an object, or a list under the key of its bucket. */
 export interface Asked {
   readonly key: Key
-  /** Undefined where there is none; then nothing can be learnt. */
+  /** Undefined if the object is absent; then its lifetime cannot be learnt. */
   readonly version: Version | undefined
-  /** Whether under `?at=`. */
+  /** Whether the request has `?at=`. */
   readonly isAt: boolean
 }
 
@@ -51,12 +51,12 @@ export class BucketDirectory {
   readonly #settings: ServerSettings
   readonly #buckets = new Map<Key, Bucket>()
   readonly #learnt = new LearntLifetimes({ seed: randomBytes(8).readBigUInt64BE() })
-  /** How many buckets learn; where none does, only the time is taken from the log. */
+  /** How many buckets learn. If none does, only the times are taken from the log. */
   #learning = 0
-  /** For what was put into the store by other means than this server. */
+  /** For objects that were put into the store by other means than a server. */
   readonly #cacheControlByDefault: string
   #deleted: DeletedBuckets | undefined
-  /** Grows whenever a bucket has changed. */
+  /** Grows whenever a bucket changes. */
   revision = 0
 
   constructor(store: Store, settings: ServerSettings) {
@@ -81,7 +81,7 @@ export class BucketDirectory {
     return [...this.#buckets.keys()].sort()
   }
 
-  /** Also over what was known: the store may have been emptied since, or put back from an older copy. */
+  /** Also replaces what was known, since the store may have been emptied, or restored from an older copy. */
   async load(): Promise<void> {
     const listed = new Set((await this.#store.buckets()).map(({ bucket }) => bucket))
     const gone: Key[] = []
@@ -93,12 +93,12 @@ export class BucketDirectory {
     const deleted = await this.#store.get(DELETED_BUCKETS)
     this.#takeDeleted(deleted, deleted && (await this.#committedMs(deleted)))
     for (const key of gone) this.#set(key, undefined)
-    // What the log does not have any more is older than a window.
+    // What the log no longer has is older than a window.
     const nowMs = this.#store.nowMs()
     this.#learnt.begin(await this.#store.trimmedTo(), nowMs - this.longestLifetimeMs(nowMs))
   }
 
-  /** Reads again what these commits changed of buckets themselves, and learns from what they changed in them. */
+  /** Reads the buckets' records that these commits changed, and learns from the changes of their objects. */
   follow(entries: readonly LogEntry[]): MaybePromise<void> {
     this.#learn(entries)
     const changed = new Set<Key>()
@@ -113,7 +113,7 @@ export class BucketDirectory {
     return isPromise(value) ? value.then(found => this.#takeLatest(key, found)) : this.#takeLatest(key, value)
   }
 
-  /** The header of an answer. */
+  /** The Cache-Control header of an answer. */
   cacheControl(asked: Asked): string {
     const bucket = this.#buckets.get(bucketOfKey(asked.key))
     if (bucket === undefined) return this.#cacheControlByDefault
@@ -123,7 +123,7 @@ export class BucketDirectory {
     return cacheControl(this.#learnt.lifetimeMs(asked.key, asked.version, this.#store.nowMs(), learn))
   }
 
-  /** Whether the header of an answer depends on when it is made. */
+  /** Whether the header of an answer depends on the time at which it is made. */
   isLearning(key: Key): boolean {
     return this.#learning > 0 && this.#buckets.get(bucketOfKey(key))?.settings.learn !== undefined
   }
@@ -144,7 +144,8 @@ export class BucketDirectory {
 
   #takeLatest(key: Key, value: StoredValue | undefined): MaybePromise<void> {
     if (value !== undefined) return this.#take(key, value)
-    // Copies outlive the bucket. How long is read after it was seen to be gone, and known before it is: the window never gets too short.
+    // Copies outlive the bucket. Their lifetimes are read after the bucket was found to be absent, and are known before it is
+    // removed here, so the window never gets too short.
     const deleted = this.#store.get(DELETED_BUCKETS)
     const forget = (found: StoredValue | undefined) => {
       this.#takeDeleted(found)
@@ -154,7 +155,10 @@ export class BucketDirectory {
     return isPromise(deleted) ? deleted.then(forget) : forget(deleted)
   }
 
-  /** Of a record, by the store's clock. Not asked of the log where nothing depends on it; where the log has lost it, it is now. */
+  /**
+   * When a record was committed, by the store's clock. Read from the log only if something depends on it. If the log no longer
+   * has it: now.
+   */
   async #committedMs({ version, body }: StoredValue): Promise<number> {
     const nowMs = this.#store.nowMs()
     if (!isUnstamped(decodeRecord(body))) return nowMs
@@ -172,11 +176,11 @@ export class BucketDirectory {
     this.#deleted = value && { version: value.version, record: stampPast(decodeRecord(value.body), committedMs) }
   }
 
-  /** `committedMs`: or later. */
-  #take(key: Key, value: StoredValue, committedMs = this.#store.nowMs(), isAnew = false): void {
+  /** `committedMs`: an upper bound. */
+  #take(key: Key, value: StoredValue, committedMs = this.#store.nowMs(), isReload = false): void {
     const known = this.#buckets.get(key)
     this.revision++
-    if (known && known.version >= value.version && !isAnew) return
+    if (known && known.version >= value.version && !isReload) return
     const record = stampPast(decodeRecord(value.body), committedMs)
     const settings = settingsOf(record)
     const lifetimeMs = settings.learn?.maxMs ?? settings.lifetimeMs ?? this.#settings.lifetimeMs
@@ -191,12 +195,12 @@ export class BucketDirectory {
   }
 }
 
-/** A change of an object is one of its bucket's lists, too. */
+/** A change of an object is a change of its bucket's lists, too. */
 function withBuckets(entry: LogEntry): LogEntry {
   return { ...entry, keys: [...entry.keys, ...new Set(entry.keys.map(bucketOfKey))] }
 }
 
-/** `stale-while-revalidate=0` because Varnish adds a grace of its own unless told; see the caches' tests. */
+/** `stale-while-revalidate=0` because Varnish otherwise adds its own grace period; see the caches' tests. */
 function cacheControl(lifetimeMs: number): string {
   return `public, max-age=${Math.floor(lifetimeMs / 1000)}, must-revalidate, stale-while-revalidate=0`
 }

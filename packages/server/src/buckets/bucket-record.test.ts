@@ -8,8 +8,8 @@ import { type BucketRecord, changeRecord, longestLifetimeMs, readBucketSettings,
 const server = completeSettings({ lifetimeMs: 200, lifetimeMsMax: 5000, responseMsMax: 30, slackMs: 10 })
 const read = (settings: unknown) => readBucketSettings(JSON.stringify(settings), server.lifetimeMsMax)
 
-describe('settings with bounds for what is learnt', () => {
-  it('are taken as they are', () => {
+describe('settings with bounds for learnt lifetimes', () => {
+  it('are accepted unchanged', () => {
     const settings = { kind: 'object', learn: { minMs: 0, maxMs: 5000 } }
     expect(read(settings)).toEqual(settings)
   })
@@ -29,13 +29,13 @@ describe('settings with bounds for what is learnt', () => {
     expect(() => read({ kind: 'object', learn })).toThrow(expect.objectContaining({ code: 'BODY_INVALID' }))
   })
 
-  it('do not go with a fixed lifetime', () => {
+  it('cannot be combined with a fixed lifetime', () => {
     const settings = { kind: 'object', lifetimeMs: 100, learn: { minMs: 0, maxMs: 100 } }
-    expect(() => read(settings)).toThrow(/do not go together/)
+    expect(() => read(settings)).toThrow(/cannot be combined/)
   })
 })
 
-it('the window covers every copy alive, through fixed and learnt lifetimes, raised and lowered', () => {
+it('the window covers every live copy while fixed and learnt lifetimes are raised and lowered', () => {
   const learn = fc
     .tuple(fc.nat(2000), fc.nat(2000))
     .map(([minMs, spanMs]) => ({ kind: 'object', learn: { minMs, maxMs: minMs + spanMs } }) as const)

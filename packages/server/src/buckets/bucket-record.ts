@@ -1,7 +1,7 @@
 /**
- * What is stored of a bucket, under its own key: its settings, and the longer lifetimes it had before, which copies in
- * caches may still have. Both are changed in one commit, so every server over the same data knows how long copies may
- * live as soon as it has read the log that far, and a restart finds it again.
+ * The stored record of a bucket, under the bucket's own key: its settings, and its earlier, longer lifetimes, which copies in
+ * caches may still have. Both change in one commit, so every server over the same data knows how long copies may live as soon
+ * as it has read that far in the log, and a restarted server knows it again.
  */
 import type { LifetimeBounds } from '@freshet/core/coherence'
 import { parseUnits } from '@freshet/core/counters'
@@ -24,27 +24,27 @@ import type { ServerSettings } from '../settings/server-settings.js'
 
 export interface BucketRecord extends BucketSettings {
   readonly past?: readonly PastLifetime[]
-  /** A schema that objects are being checked against; until then writes must satisfy both. */
+  /** A schema that objects are being checked against. Until that is done, writes must satisfy both schemas. */
   readonly pending?: { readonly schema: JsonSchema; readonly task: string }
   readonly migration?: RunningMigration
-  /** The task that deletes the bucket: nothing is written to it any more. */
+  /** The task that deletes the bucket: no more writes to it are committed. */
   readonly deletion?: string
 }
 
 export interface RunningMigration {
   readonly task: string
   readonly name?: string
-  /** Absent where a client changes the objects. */
+  /** Absent if a client changes the objects. */
   readonly steps?: readonly MigrationStep[]
-  /** Where the record has been written again since, the version that began it. */
+  /** The version that started the migration, if the record has been written again since. */
   readonly from?: Position
 }
 
 export interface PastLifetime {
   readonly lifetimeMs: number
-  /** The store's clock when it was lowered. */
+  /** When the lifetime was lowered, by the store's clock. */
   readonly loweredMs: number
-  /** The clock was read before the commit, which may have taken long: `stampPast` knows better. */
+  /** The clock was read before the commit, which may have taken long: `stampPast` corrects it. */
   readonly isAsked?: true
 }
 
@@ -54,7 +54,7 @@ const FIELDS = [
 ]
 const BOUNDS = ['minMs', 'maxMs']
 
-/** Settings as a client sends them. Throws BODY_INVALID. */
+/** Parses settings as a client sends them. Throws BODY_INVALID. */
 export function readBucketSettings(text: string, lifetimeMsMax: number): BucketChange {
   const value = JSON.parse(text) as Record<string, unknown>
   const unknown = Object.keys(value).find(name => !FIELDS.includes(name))
@@ -67,18 +67,18 @@ export function readBucketSettings(text: string, lifetimeMsMax: number): BucketC
   if (lifetimeMs !== undefined && !isWithin(lifetimeMs, lifetimeMsMax)) {
     throw invalid(`lifetimeMs must be a whole number of milliseconds, at most ${lifetimeMsMax}`)
   }
-  if (learn !== undefined && lifetimeMs !== undefined) throw invalid('lifetimeMs and learn do not go together')
+  if (learn !== undefined && lifetimeMs !== undefined) throw invalid('lifetimeMs and learn cannot be combined')
   if (learn !== undefined && !areBounds(learn, lifetimeMsMax)) {
     throw invalid(
       'learn must be { "minMs", "maxMs" }, whole numbers of milliseconds, ' +
-        `the first not more than the second, and that at most ${lifetimeMsMax}`,
+        `minMs at most maxMs, and maxMs at most ${lifetimeMsMax}`,
     )
   }
   if (requireMatch !== undefined && typeof requireMatch !== 'boolean')
     throw invalid('requireMatch must be true or false')
   if (requireIdempotencyKey !== undefined && typeof requireIdempotencyKey !== 'boolean')
     throw invalid('requireIdempotencyKey must be true or false')
-  if (indexes !== undefined && kind !== 'object') throw invalid('only objects have fields that an index could be of')
+  if (indexes !== undefined && kind !== 'object') throw invalid('only buckets of kind "object" can have indexes')
   return {
     kind,
     ...(lifetimeMs === undefined ? {} : { lifetimeMs }),
@@ -92,8 +92,8 @@ export function readBucketSettings(text: string, lifetimeMsMax: number): BucketC
 }
 
 /**
- * Settings as a PUT would have them: those that are there, with what a client gives, and without what it gives as null. A
- * lifetime takes the place of bounds to learn one within, and the other way round. Another kind begins with nothing.
+ * Settings as a PUT would have them: the existing ones, with those that the client sends, and without those it sends as null. A
+ * fixed lifetime replaces bounds for a learnt one, and the other way round. If the kind changes, no existing setting is kept.
  */
 export function mergeSettings(text: string, before: BucketSettings | undefined): string {
   const change = JSON.parse(text) as Record<string, unknown>
@@ -137,9 +137,9 @@ function readSchema(
 ): Pick<BucketChange, 'schema' | 'schemaVersion' | 'migration'> {
   if (schema !== undefined && !isObject(schema)) throw invalid('schema must be a JSON schema, {...}')
   if (schema !== undefined && kind !== 'object') throw invalid('only buckets of kind "object" have a schema')
-  if (migration !== undefined && schema === undefined) throw invalid('a migration needs the schema it leads to')
+  if (migration !== undefined && schema === undefined) throw invalid('a migration needs the new schema')
   if (schemaVersion !== undefined && !isWithin(schemaVersion, Number.MAX_SAFE_INTEGER)) {
-    throw invalid('schemaVersion must be the version of the schema that is replaced')
+    throw invalid('schemaVersion must be the version of the schema that is being replaced')
   }
   return {
     ...(schema === undefined ? {} : { schema }),
@@ -148,7 +148,7 @@ function readSchema(
   }
 }
 
-/** How far an index is, as `?settings` tells it, may be sent back with it, and means nothing. */
+/** Ignores the progress of indexes, so that the answer of `?settings` can be sent back. */
 function readIndexes(value: unknown): readonly IndexDeclaration[] {
   const declared = Array.isArray(value) ? value.map(withoutState) : value
   const objection = objectionToIndexes(declared)
@@ -174,7 +174,7 @@ function isWithin(value: unknown, max: number): value is number {
 }
 
 function invalid(reason: string): FreshetError {
-  return new FreshetError('BODY_INVALID', `These cannot be the settings of a bucket: ${reason}.`)
+  return new FreshetError('BODY_INVALID', `These are not valid settings of a bucket: ${reason}.`)
 }
 
 export function encodeRecord(record: BucketRecord): Uint8Array {
@@ -185,7 +185,7 @@ export function recordWrite(key: Key, record: BucketRecord): Write {
   return { key, contentType: JSON_TYPE, body: encodeRecord(record) }
 }
 
-/** What is told of a record. */
+/** The part of a record that clients see. */
 export function settingsOf(record: BucketRecord): BucketSettings {
   const { past: _, pending: __, migration: ___, deletion: ____, ...settings } = record
   return settings
@@ -195,7 +195,7 @@ export function decodeRecord(body: Uint8Array): BucketRecord {
   return JSON.parse(new TextDecoder().decode(body)) as BucketRecord
 }
 
-/** What to store when the settings of a bucket change at `nowMs` of the store's clock. */
+/** The record to store when the settings of a bucket change at `nowMs` of the store's clock. */
 export function changeRecord(
   before: BucketRecord | undefined,
   settings: Omit<BucketRecord, 'past'>,
@@ -211,7 +211,7 @@ export function changeRecord(
   return past.length === 0 ? settings : { ...settings, past }
 }
 
-/** A record that was read from the store: what its commit lowered was lowered at `committedMs`, or before. */
+/** For a record that was read from the store: what its commit lowered was lowered at `committedMs` or earlier. */
 export function stampPast(record: BucketRecord, committedMs: number): BucketRecord {
   if (!isUnstamped(record)) return record
   const past = record.past!.map(({ isAsked, loweredMs, ...old }) => ({
@@ -226,8 +226,8 @@ export function isUnstamped({ past = [] }: BucketRecord): boolean {
 }
 
 /**
- * What to remember of buckets that were deleted when one more is, at `nowMs`: the lifetimes that copies in caches may still have, as the past
- * of a bucket that is not there. A lifetime that ended earlier than a longer one says nothing more.
+ * What to remember of deleted buckets when one more is deleted at `nowMs`: the lifetimes that copies in caches may still have,
+ * as the past of a bucket that does not exist. A lifetime that ended before a longer one adds nothing.
  */
 export function afterDeletion(
   deleted: BucketRecord,
@@ -248,13 +248,13 @@ export function afterDeletion(
   return { kind: 'object', ...(kept.length === 0 ? {} : { past: kept }) }
 }
 
-/** The longest lifetime that a copy of something in the bucket may still have. */
+/** The longest lifetime that a live copy of something in the bucket may have. */
 export function longestLifetimeMs(record: BucketRecord, nowMs: number, server: ServerSettings): number {
   const past = (record.past ?? []).filter(old => isAlive(old, nowMs, server)).map(old => old.lifetimeMs)
   return Math.max(longestOf(record, server), ...past)
 }
 
-/** The longest lifetime that copies get under these settings, whatever is learnt of single keys. */
+/** The longest lifetime that copies get under these settings, whatever is learnt about single keys. */
 function longestOf({ learn, lifetimeMs }: BucketSettings, server: ServerSettings): number {
   return learn?.maxMs ?? lifetimeMs ?? server.lifetimeMs
 }
@@ -264,6 +264,6 @@ function isAlive(
   nowMs: number,
   { responseMsMax, slackMs }: ServerSettings,
 ): boolean {
-  // Twice the longest response: one for servers to hear of the commit that lowered it, one for the last copy with it.
+  // Twice the longest response: once until all servers know the commit that lowered it, once for the last copy with it.
   return isAsked === true || nowMs <= loweredMs + lifetimeMs + 2 * responseMsMax + slackMs
 }

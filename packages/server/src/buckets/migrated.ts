@@ -1,6 +1,6 @@
 /**
- * What a patch changes, where the schema has changed and the object has not yet: the object as it will be. Patched as it is, it would count as
- * written under the new schema, and never be migrated.
+ * If the schema has changed and the object has not been migrated yet, a patch applies to the migrated object. A patch of the
+ * old object would count as written under the new schema, and the object would never be migrated.
  */
 import type { StoredValue } from '@freshet/core/store'
 import { FreshetError, type Key, pathOfKey } from '@freshet/protocol'
@@ -13,7 +13,7 @@ export function migrated(key: Key, bucket: Bucket | undefined, current: StoredVa
   if (bucket?.record.migration === undefined) return current
   if (current.version >= migratesFrom(bucket)) return current
   const { steps, task } = bucket.record.migration
-  if (steps === undefined) throw notMigrated(key, task, 'its migration is not there yet')
+  if (steps === undefined) throw notMigrated(key, task, 'it has not been migrated yet')
   try {
     return { ...current, body: Buffer.from(takeSteps(new TextDecoder().decode(current.body), steps)) }
   } catch (cause) {

@@ -1,4 +1,4 @@
-/** The name of an object, from the segments of a route. */
+/** The names of objects and buckets, from the segments of a route. */
 import { checkId, checkName, FreshetError, type Key } from '@freshet/protocol'
 
 export interface ObjectName {
@@ -26,7 +26,7 @@ export function bucketNameOf([namespace = '', bucket = '']: readonly string[]): 
 export function objectIn(bucket: Key, id: string, idBytesMax: number): ObjectName {
   checkId(id)
   if (id.length * 3 > idBytesMax && Buffer.byteLength(id) > idBytesMax) {
-    throw new FreshetError('NAME_INVALID', `An id has at most ${idBytesMax} bytes on this server (idBytesMax).`)
+    throw new FreshetError('NAME_INVALID', `An id can have at most ${idBytesMax} bytes on this server (idBytesMax).`)
   }
   return { id, bucket, key: `${bucket}/${id}` }
 }

@@ -1,6 +1,7 @@
 /**
- * Looks at the schemas of all buckets when a server starts, and logs those that it cannot use: writes to such a bucket will be refused. A
- * newer version may be stricter than the one that took the schema, and that is better known before the first write.
+ * Checks the schemas of all buckets when a server starts, and logs those that it cannot use: writes to such a bucket will be
+ * refused. A newer version may be stricter than the one that accepted the schema, and operators should know that before the
+ * first write.
  */
 import { FreshetError } from '@freshet/protocol'
 import type { Log } from '../monitoring/log.js'
@@ -19,7 +20,7 @@ export async function reportSchemas(buckets: BucketDirectory, guard: SchemaGuard
         bucket: key,
         code: error.code,
         reason: error.message,
-        advice: 'Put a schema without it, or with another pattern: docs/schemas.md.',
+        advice: 'Set a schema without it, or with another pattern: docs/schemas.md.',
       })
     }
   }

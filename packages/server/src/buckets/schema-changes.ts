@@ -1,14 +1,14 @@
 /**
- * How a bucket comes to another schema. The objects that are there must satisfy it:
+ * How a bucket gets another schema. The stored objects must satisfy it:
  *
- * | the bucket                       | what happens                                                                   |
- * | -------------------------------- | ------------------------------------------------------------------------------ |
- * | has few objects                  | they are checked, and the change is committed if none has changed meanwhile    |
- * | has many, or changes all the time | the schema is pending, and a task checks: until it is through, writes must satisfy both schemas |
- * | is migrated                      | the schema holds for writes at once, and a task, or a client, changes the rest |
+ * | the bucket                        | what happens                                                                   |
+ * | --------------------------------- | ------------------------------------------------------------------------------ |
+ * | has few objects                   | they are checked, and the change is committed if none has changed in between   |
+ * | has many, or changes all the time | the schema is pending while a task checks; until then, writes must satisfy both |
+ * | is migrated                       | the schema applies to writes at once; a task, or a client, changes the objects |
  *
- * Whether an object is still to be migrated is told by its version: those written before the schema was are. So each is
- * changed once, whoever is killed when, and what a client writes meanwhile is not touched.
+ * The version of an object shows whether it has yet to be migrated: it is older than the commit of the schema. So each object
+ * is changed once, whichever process crashes at which moment, and objects that clients write in the meantime are left alone.
  */
 import type { ReadList, Store, Write } from '@freshet/core/store'
 import {
@@ -28,13 +28,13 @@ import type { SchemaGuard } from './schema-guard.js'
 import { historyWrite } from './schema-history.js'
 import { type StoredTask, taskWrite } from './task-store.js'
 
-/** More than this is left to a task. */
+/** A bucket with more objects is checked by a task. */
 const CHECKED_AT_ONCE_MAX = 1000
-/** So often the bucket may change while it is looked at before a task does it. */
+/** After this many changes of the bucket during a check, a task checks it. */
 const LOOKS_MAX = 5
 const PAGE = 100
 
-/** What the commit that changes the settings has besides. */
+/** What the commit that changes the settings must also contain. */
 export interface SchemaPlan {
   readonly fields: Pick<BucketRecord, 'schema' | 'schemaVersion' | 'pending' | 'migration'>
   readonly writes: readonly Write[]
@@ -65,14 +65,14 @@ export class SchemaChanges {
     await this.#options.guard.compile(schema)
     if (migration !== undefined) return this.#migrate(key, version, schema, migration)
     if (attempt < LOOKS_MAX) {
-      const list = await this.#look(key, schema)
+      const list = await this.#checkNow(key, schema)
       if (list !== undefined) return { ...effective(key, version, schema), lists: [list] }
     }
     return this.#checkLater(key, before, version, schema)
   }
 
-  /** Undefined if there is too much to look at, or somebody writes to it. */
-  async #look(bucket: Key, schema: JsonSchema): Promise<ReadList | undefined> {
+  /** Undefined if the bucket has too many objects, or changes during the check. */
+  async #checkNow(bucket: Key, schema: JsonSchema): Promise<ReadList | undefined> {
     const { store, guard } = this.#options
     const violations: SchemaViolation[] = []
     let version: Position | undefined
@@ -124,12 +124,12 @@ export class SchemaChanges {
   }
 }
 
-/** Objects of its bucket that are older than this are still to be migrated. */
+/** Objects of the bucket that are older than this have yet to be migrated. */
 export function migratesFrom({ version, record: { migration } }: Bucket): Position {
   return migration === undefined ? 0 : (migration.from ?? version)
 }
 
-/** What a record keeps of its schema when something else changes in it. */
+/** The fields of the schema that the record keeps when other settings change. */
 function fieldsOf(bucket: Bucket | undefined): SchemaPlan['fields'] {
   if (bucket === undefined) return {}
   const { schema, schemaVersion, pending, migration } = bucket.record
@@ -145,7 +145,7 @@ function unchanged(before: Bucket | undefined): SchemaPlan {
   return { fields: fieldsOf(before), writes: [], lists: [] }
 }
 
-/** The schema holds from this commit on. */
+/** The schema applies from this commit on. */
 function effective(
   key: Key,
   schemaVersion: number,
@@ -159,7 +159,7 @@ function effective(
   }
 }
 
-/** Whatever the order of its keywords. */
+/** Ignores the order of keywords. */
 function isSame(one: JsonSchema | undefined, other: JsonSchema | undefined): boolean {
   return one === other || JSON.stringify(sorted(one)) === JSON.stringify(sorted(other))
 }
@@ -179,7 +179,8 @@ function checkFree(key: Key, before: Bucket | undefined): void {
   if (task === undefined) return
   throw new FreshetError(
     'MIGRATION_UNFINISHED',
-    `The schema of ${key} is being changed by task ${task}. Wait until it is done, or cancel it: POST /tasks/${task} {"do":"cancel"}.`,
+    `The schema of ${key} is being changed by task ${task}. Wait until it is done, or cancel it: POST /tasks/${task} ` +
+      '{"do":"cancel"}.',
     { details: { task } },
   )
 }
@@ -188,13 +189,13 @@ function misfit(bucket: Key, violations: readonly SchemaViolation[]): FreshetErr
   const ids = [...new Set(violations.map(({ path }) => path))]
   return new FreshetError(
     'SCHEMA_MISFIT',
-    `The schema of ${bucket} was not changed: objects that are there do not satisfy it, such as ${ids.slice(0, 3).join(', ')}. ` +
-      `Correct them first, or give a migration. ${pathOfKey(bucket)}?schemas lists the schemas it had.`,
+    `The schema of ${bucket} was not changed: stored objects do not satisfy it, such as ${ids.slice(0, 3).join(', ')}. ` +
+      `Correct them first, or send a migration. ${pathOfKey(bucket)}?schemas lists the schemas it has had.`,
     { details: { violations } },
   )
 }
 
-/** What a task that ends leaves of it in the record of its bucket. */
+/** The changes of the bucket's record when its task ends. */
 export function endOf({ state, schemaVersion }: StoredTask, { key, record }: Bucket): readonly Write[] {
   const { pending, migration: _, ...rest } = record
   if (pending === undefined || state !== 'done') return [recordWrite(key, rest)]

@@ -1,10 +1,10 @@
 /**
- * Lets no object pass that is not as the schema of its bucket says. Every write of a client goes through here, on the way
- * to the commit, whichever route it came by.
+ * Lets only objects pass that satisfy the schema of their bucket. Every client's write passes through here on the way to the
+ * commit, whichever route it uses.
  *
- * A commit depends on the version of the bucket's record, which holds the schema; so what was checked against one schema is
- * never committed under the next. The objects that checked references name are among what the commit has read, too: they
- * are there at the commit, not only at the look.
+ * A commit depends on the version of the bucket's record, which contains the schema. So an object that was checked against one
+ * schema is never committed under the next. A commit also depends on the objects that checked references name, so these exist
+ * at the commit, not only at the check.
  */
 import type { MaybePromise, PutWrite, ReadVersion, Store, Write } from '@freshet/core/store'
 import {
@@ -41,7 +41,7 @@ export class SchemaGuard {
     return compiled
   }
 
-  /** Those that hold for what is written to a bucket. Throws SCHEMA_INVALID, naming the bucket. */
+  /** The schemas that apply to writes to a bucket. Throws SCHEMA_INVALID, naming the bucket. */
   async compileAll(bucket: Bucket): Promise<readonly CompiledSchema[]> {
     try {
       return await Promise.all(schemasOf(bucket).map(schema => this.compile(schema)))
@@ -49,16 +49,16 @@ export class SchemaGuard {
       if (!(error instanceof FreshetError) || error.code !== 'SCHEMA_INVALID') throw error
       throw new FreshetError(
         'SCHEMA_INVALID',
-        `The schema of ${bucket.key} is stored, but this server cannot use it, so nothing can be written there. ${error.message} ` +
-          'Put another schema.',
+        `The schema of ${bucket.key} is stored, but this server cannot use it, so nothing can be written there. ` +
+          `${error.message} Set another schema.`,
         { cause: error },
       )
     }
   }
 
   /**
-   * What the commit must read besides. To a `caller`, what they may not read is not there, so that a reference tells nothing of it.
-   * Throws SCHEMA_VIOLATED, REFERENCE_MISSING.
+   * Returns the further versions that the commit must depend on. Objects that the `caller` may not read count as absent, so
+   * that a reference reveals nothing about them. Throws SCHEMA_VIOLATED, REFERENCE_MISSING.
    */
   check(
     writes: readonly Write[],
@@ -72,7 +72,7 @@ export class SchemaGuard {
     return []
   }
 
-  /** Where a stored object is not as a schema says. */
+  /** The places where a stored object violates a schema. */
   async violations(key: Key, body: Uint8Array, schema: JsonSchema): Promise<readonly SchemaViolation[]> {
     const { check } = await this.compile(schema)
     return check(parse(body), body.length).map(found => ({ path: pathOfKey(key), ...found }))
@@ -138,7 +138,7 @@ export class SchemaGuard {
   }
 }
 
-/** What must hold for what is written: while a new schema is being checked, both that and the old one. */
+/** The schemas that writes must satisfy: while a new schema is being checked, both the old and the new one. */
 function schemasOf({ record: { schema, pending } }: Bucket): readonly JsonSchema[] {
   return [schema, pending?.schema].filter(each => each !== undefined)
 }
@@ -159,10 +159,10 @@ function isId(text: string): boolean {
 function schemaViolated(all: readonly SchemaViolation[], schemaVersion: number | undefined): FreshetError {
   const violations = all.slice(0, VIOLATIONS_MAX)
   const { path, at, expected } = violations[0]!
-  const more = all.length > 1 ? ` There are more places, listed in violations.` : ''
+  const more = all.length > 1 ? ` More places are listed in violations.` : ''
   return new FreshetError(
     'SCHEMA_VIOLATED',
-    `${path} is not as the schema of its bucket says: at ${at === '' ? 'its top' : at} expected ${expected}.${more}`,
+    `${path} does not satisfy the schema of its bucket: at ${at === '' ? 'its top' : at}, expected ${expected}.${more}`,
     { details: { violations, ...(schemaVersion === undefined ? {} : { schemaVersion }) } },
   )
 }
@@ -171,7 +171,8 @@ function referenceMissing({ from, bucket, id, at }: Referenced): FreshetError {
   const path = pathOfKey(from)
   return new FreshetError(
     'REFERENCE_MISSING',
-    `${path} refers at ${at} to ${JSON.stringify(id.slice(0, 80))} in ${bucket}, which is not there. Write that first, or both in one commit.`,
+    `${path} refers at ${at} to ${JSON.stringify(id.slice(0, 80))} in ${bucket}, which does not exist. Write that first, or ` +
+      'both in one commit.',
     { details: { path, at, bucket, id } },
   )
 }

@@ -1,4 +1,4 @@
-/** Every schema that a bucket had, each under a key of its own that no request can name, written once. */
+/** Every schema that a bucket has had. Each is written once, under its own key, which no request can name. */
 import type { Store, StoredEntry, Write } from '@freshet/core/store'
 import type { JsonSchema, Key, SchemaVersion } from '@freshet/protocol'
 import { JSON_TYPE } from '../http/answer.js'
@@ -8,7 +8,7 @@ const PAGE = 1000
 
 type StoredVersion = Omit<SchemaVersion, 'position'>
 
-/** `schema` undefined: from now on it has none. */
+/** `schema` undefined: the bucket has no schema from now on. */
 export function historyWrite(
   bucket: Key,
   { schema, ...rest }: Omit<StoredVersion, 'schema'> & { readonly schema: JsonSchema | undefined },
@@ -25,7 +25,7 @@ export async function readHistory(store: Store, bucket: Key): Promise<readonly S
   }))
 }
 
-/** What removes all of it. */
+/** The writes that remove the whole history. */
 export async function forgetHistory(store: Store, bucket: Key): Promise<readonly Write[]> {
   return (await readEntries(store, bucket)).map(({ id }) => ({ key: `${SCHEMAS}/${id}`, delete: true }))
 }

@@ -1,6 +1,6 @@
 /**
- * Tasks as they are stored: under keys that no request can name, in the same commits as what they do. So a task is never
- * ahead of its work, nor behind it, wherever a process is killed.
+ * Tasks, as stored under keys that no request can name, in the same commits as their work. So the record of a task is never
+ * ahead of its work, or behind it, whenever a process is killed.
  */
 import type { Store, Write } from '@freshet/core/store'
 import { FreshetError, type Key, type Task, type Version } from '@freshet/protocol'
@@ -8,11 +8,11 @@ import { JSON_TYPE } from '../http/answer.js'
 
 /** Namespaces begin with a letter or a digit, so this is not a namespace. */
 const TASKS: Key = '_freshet/tasks'
-/** Those that have ended are kept for a while, to be asked for. */
+/** Ended tasks are kept for a while, so that clients can read their result. */
 const ENDED_MAX = 100
 const PAGE = 1000
 
-/** Without what its bucket's record knows. */
+/** Without what the record of its bucket contains. */
 export type StoredTask = Omit<Task, 'from'>
 
 export interface TaskFound {
@@ -36,10 +36,7 @@ export function taskWrite(task: StoredTask): Write {
 export async function findTask(store: Store, id: string): Promise<TaskFound> {
   const found = /^[0-9a-z]{26}$/.test(id) ? await store.get(taskKey(id)) : undefined
   if (found !== undefined) return { task: decode(found.body), version: found.version }
-  throw new FreshetError(
-    'TASK_NOT_FOUND',
-    'There is no such task, or it ended long ago. GET /tasks lists those there are.',
-  )
+  throw new FreshetError('TASK_NOT_FOUND', 'There is no such task, or it ended long ago. GET /tasks lists the tasks.')
 }
 
 /** Oldest first. */
@@ -53,7 +50,7 @@ export async function listTasks(store: Store): Promise<readonly StoredTask[]> {
   }
 }
 
-/** What removes those that ended longest ago, when there are too many. */
+/** The writes that remove the tasks that ended longest ago, if there are too many. */
 export async function forgetEnded(store: Store): Promise<readonly Write[]> {
   const ended = (await listTasks(store)).filter(
     ({ state, kind }) => state === 'done' || state === 'cancelled' || (state === 'failed' && kind !== 'migration'),

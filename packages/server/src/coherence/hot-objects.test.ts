@@ -11,13 +11,13 @@ function objectOf(version: number, bytes = 100) {
 
 const action = fc.record({
   kind: fc.constantFrom(...Array.from({ length: 20 }, () => 'read'), ...['commit', 'commit', 'commit', 'clear']),
-  // Enough of them that one generation cannot hold all.
+  // More keys than one generation can hold.
   key: fc.nat({ max: 19 }).map(n => `a/b/${n}`),
   bytes: fc.constantFrom(10, 400, 20_000),
 })
 
 describe('hot objects', () => {
-  test('that were waited for are what the store has, too, whenever it answered', () => {
+  test('that were awaited also equal those in the store, whenever it answered', () => {
     const step = fc.record({
       kind: fc.constantFrom('ask', 'ask', 'answer', 'answer', 'commit', 'clear'),
       key: fc.nat({ max: 3 }).map(n => `a/b/${n}`),
@@ -51,7 +51,7 @@ describe('hot objects', () => {
     expect(filled).toBeGreaterThan(1000)
   })
 
-  test('are what the store has, whatever was read, committed and forgotten in between', () => {
+  test('equal those in the store, whatever was read, committed and forgotten in between', () => {
     fc.assert(
       fc.property(fc.array(action, { minLength: 50, maxLength: 300, size: 'max' }), actions => {
         const hot = new HotObjects(20_000)
@@ -73,7 +73,7 @@ describe('hot objects', () => {
     )
   })
 
-  test('take no more memory than they are given, and keep what is read all the time', () => {
+  test('take no more memory than allowed, and keep what is read all the time', () => {
     const hot = new HotObjects(100_000)
     let kept = 0
     for (let i = 0; i < 1000; i++) {
@@ -88,7 +88,7 @@ describe('hot objects', () => {
     expect(hot.get('a/b/large')).toBeUndefined()
   })
 
-  test('none is served after another server has changed or deleted it', async () => {
+  test('are not served after another server has changed or deleted them', async () => {
     const store = tellingNothing(createMemoryStore())
     const [one, other] = [await startServer({ store }), await startServer({ store })]
     for (let n = 0; n < 20; n++) {
@@ -97,7 +97,7 @@ describe('hot objects', () => {
         expect(await (await other.fetch('/db/shop/products/hot')).json()).toEqual({ n })
         const value = await other.server.get('shop/products/hot')
         expect(JSON.parse(String(Buffer.from(value!.body)))).toEqual({ n })
-        // It is the reader's own.
+        // The value is the reader's own copy.
         value!.body.fill(0)
       }
       if (n % 5 === 4) {

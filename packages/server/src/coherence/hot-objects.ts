@@ -1,11 +1,11 @@
 /**
- * Objects read lately, ready to be sent. Reading one from a store on disk takes a few microseconds, and making its
- * headers another; a read that finds it here takes neither.
+ * Recently read objects, ready to be sent. Reading an object from a store on disk takes a few microseconds, and so does making
+ * its headers. A read that finds it here needs neither.
  *
- * Invariant: what is here is what the store has, as of the log follower's position. The follower takes out what a commit
- * changed before it moves on to that commit's position; and what was waited for is put in only if the follower has not come
- * by a change of it meanwhile. Every read first brings the follower up to the store's position, so none is answered from an
- * older state than the store's own answer would be.
+ * Invariant: the objects here are those of the store, as of the log follower's position. The follower removes what a commit
+ * changed before it moves on to that commit's position, and an awaited value is added only if the follower has not seen a
+ * change of it in between. Every read first brings the follower up to the store's position, so no answer is older than the
+ * store's own answer would be.
  */
 import type { LogEntry, StoredValue } from '@freshet/core/store'
 import { formatEtag, type Key, type Position, type Version } from '@freshet/protocol'
@@ -19,17 +19,17 @@ export interface HotObject {
   readonly contentType: string
   readonly body: Uint8Array
   readonly etag: string
-  /** Whether what is sent depends on Accept-Encoding. */
+  /** Whether the answer depends on Accept-Encoding. */
   readonly isVarying: boolean
-  /** The body, one character for each byte, so that headers and body leave in one write; undefined if it is long. */
+  /** The body, one character for each byte, so that headers and body are sent in one write; undefined if it is long. */
   readonly text: string | undefined
-  /** Those headers that only depend on the object, but for its ETag and length. */
+  /** The headers that depend only on the object, without ETag and length. */
   readonly headers: readonly string[]
-  /** What access rules look at in it. */
+  /** The members that access rules look at. */
   readonly members: ObjectMembers
-  /** Made when it is read, since they say the position. */
+  /** Made when the object is read, since they contain the position. */
   ready: ReadyHeads | undefined
-  /** The same, of answers under `?at=`, whose lifetime may be another. */
+  /** The same for answers under `?at=`, whose lifetime may differ. */
   readyAt: ReadyHeads | undefined
 }
 
@@ -37,9 +37,9 @@ export interface HotObject {
 export interface ReadyHeads {
   readonly position: Position
   readonly revision: number
-  /** Whether they say that nobody may keep the answer: the same for all who ask, under the same rules. */
+  /** Whether they say that no cache may keep the answer. That is the same for all callers under the same rules. */
   readonly isPrivate: boolean
-  /** By the clock of the process; infinity where the lifetime in them does not change with time. */
+  /** By the clock of the process; infinity if the lifetime in them does not change with time. */
   readonly goodUntilMs: number
   /** Of a 200, uncompressed. */
   readonly ok: string
@@ -47,9 +47,9 @@ export interface ReadyHeads {
   readonly unchanged: string
 }
 
-/** Up to here a body is put into one string with the headers, and so into one packet. */
+/** Bodies up to this size are put into one string with the headers, and so into one packet. */
 const ONE_WRITE_BYTES_MAX = 16_384
-/** What an entry takes besides its body, roughly. */
+/** The approximate size of an entry besides its body. */
 const OVERHEAD_BYTES = 2000
 
 export function toHotObject({ version, contentType, body }: StoredValue, compressBytesMin: number): HotObject {
@@ -73,16 +73,16 @@ export function toHotObject({ version, contentType, body }: StoredValue, compres
   }
 }
 
-/** A read that is waited for. */
+/** A read whose value is awaited. */
 export interface Awaited {
   readonly key: Key
-  /** Of the same key. */
+  /** How many reads of this key are under way. */
   reads: number
-  /** Nobody has changed it since. */
+  /** False once a commit has changed the object. */
   isGood: boolean
 }
 
-/** Two generations: what is not read while the younger one fills up is forgotten with the older. */
+/** Two generations: entries that are not read while the younger generation fills up are dropped with the older one. */
 export class HotObjects {
   readonly #generationBytesMax: number
   #young = new Map<Key, HotObject>()
@@ -114,7 +114,7 @@ export class HotObjects {
     this.#youngBytes += bytes
   }
 
-  /** The store is about to be asked for it, and will answer later. */
+  /** Call before a read of a store that answers later. */
   await(key: Key): Awaited {
     let awaited = this.#awaited.get(key)
     if (awaited === undefined) {
@@ -125,14 +125,14 @@ export class HotObjects {
     return awaited
   }
 
-  /** It has answered. */
+  /** Call when the store has answered. */
   fill(awaited: Awaited, object: HotObject | undefined): void {
     const { key } = awaited
     if (--awaited.reads === 0 && this.#awaited.get(key) === awaited) this.#awaited.delete(key)
     if (awaited.isGood && object !== undefined) this.put(key, object)
   }
 
-  /** Forgets what these commits changed. */
+  /** Drops what these commits changed. */
   follow(entries: readonly LogEntry[]): void {
     if (this.#young.size + this.#old.size + this.#awaited.size === 0) return
     for (const { keys } of entries) {
@@ -147,7 +147,7 @@ export class HotObjects {
   #spoil(awaited: Awaited | undefined): void {
     if (awaited === undefined) return
     awaited.isGood = false
-    // Who asks from now on gets what is there now.
+    // Later reads of the key get the new value.
     this.#awaited.delete(awaited.key)
   }
 

@@ -1,13 +1,13 @@
 /**
- * Reads the change log into the sketch and the bucket directory, and takes what changed out of the hot objects.
+ * Reads the change log into the sketch and the bucket directory, and removes what changed from the hot objects.
  *
- * Invariant: after `catchUp`, both include every commit that was acknowledged, by any process, before it was called. So
- * an answer that is made afterwards is never behind what its reader could know. It is called on every commit that the
- * store tells of, and again before every answer that depends on it: nothing relies on the telling.
+ * Invariant: after `catchUp`, both include every commit that any process had acknowledged before the call. So an answer that is
+ * made afterwards is never behind what its reader could know. It is called on every commit that the store notifies of, and
+ * again before every answer that depends on it: correctness does not depend on the notifications.
  *
- * The window is computed from the buckets as they are at the sketch's own position. A copy with a long lifetime was read
- * after the commit that allowed it; a change that makes it outdated comes later still in the log. So whoever has that
- * change in his sketch knows the lifetime already, and does not forget the change too early.
+ * The window is computed from the buckets as they are at the sketch's own position. A copy with a long lifetime was read after
+ * the commit that allowed it, and a change that outdates the copy comes later still in the log. So a sketch that contains that
+ * change knows the lifetime already, and does not forget the change too early.
  */
 import { createHash } from 'node:crypto'
 import { createSketch, Lifetimes, type Sketch } from '@freshet/core/coherence'
@@ -23,7 +23,7 @@ import type { HotObjects } from './hot-objects.js'
 
 const LIFETIMES = 'lifetimes'
 const ENTRIES_PER_READ = 1000
-/** No client can name it. */
+/** No client can name this namespace. */
 const OWN_NAMESPACE = '_freshet/'
 
 export type ProgressListener = (entries: readonly LogEntry[]) => void
@@ -38,21 +38,24 @@ export class LogFollower {
   readonly #ownListeners: ProgressListener[] = []
   #lifetimes: Lifetimes
   #sketch: Sketch
-  /** Set while a store that answers later is being read; one at a time, since order matters. */
+  /** Set while the log is read from a store that answers later. Only one read at a time, since order matters. */
   #reading: Promise<void> | undefined
-  /** Of the bucket directory that the window was last computed from. */
+  /** The revision of the bucket directory that the window was last computed from. */
   #revision = 0
   #distrustedMs = Number.NEGATIVE_INFINITY
-  /** What the sketch and the directory include. */
+  /** How far the sketch and the directory have read the log. */
   position: Position = 0
-  /** Everything committed before this, by the store's clock, is included. For people and for the ids of operations: see `askedMs`. */
+  /**
+   * Everything committed before this, by the store's clock, is included. For people and for the ids of operations; otherwise
+   * see `askedMs`.
+   */
   asOfMs = 0
   /**
-   * Everything acknowledged before this, by `performance.now()`, is included. Readers infer from it how fresh an event is, which they
-   * cannot from the store's clock: that may stand still, and catch up later.
+   * Everything acknowledged before this, by `performance.now()`, is included. Readers infer from it how fresh an event is. The
+   * store's clock does not allow that, since it may stand still and catch up later.
    */
   askedMs = 0
-  /** The log that the sketch is of. The store may have met another one meanwhile, for somebody else. */
+  /** The log that the sketch belongs to. The store may already have switched to another one for another request. */
   log: string
 
   constructor(store: Store, settings: ServerSettings, buckets: BucketDirectory, hot: HotObjects, access?: Access) {
@@ -70,7 +73,7 @@ export class LogFollower {
     return this.#sketch
   }
 
-  /** To be done before the first answer. The default lifetime is on disk when it resolves. */
+  /** Must be called before the first answer. When it resolves, the default lifetime is on disk. */
   async start(): Promise<void> {
     const remembered = await this.#store.recall(LIFETIMES)
     this.#lifetimes = this.#createLifetimes(remembered)
@@ -80,7 +83,7 @@ export class LogFollower {
     this.advance()
   }
 
-  /** From now on on every commit that the store tells of. Answers how to end it. */
+  /** Follows every commit that the store notifies of. Returns a function that stops following. */
   listen(log: Log): () => void {
     return this.#store.onCommit(async () => {
       try {
@@ -91,15 +94,15 @@ export class LogFollower {
     })
   }
 
-  /** Remembers the default lifetime, and forgets those that no copy has any more. */
+  /** Remembers the default lifetime, and forgets lifetimes that no copy has now. */
   async keepPromise(): Promise<void> {
     const promised = this.#lifetimes.use(this.#settings.lifetimeMs, this.#store.nowMs())
     if (promised) await this.#store.remember(LIFETIMES, promised)
   }
 
-  /** See above. Answers at once where the store does. Throws what the store throws. */
+  /** See the invariant above. Synchronous if the store is. Throws what the store throws. */
   catchUp(): MaybePromise<void> {
-    // The times are taken first: what is committed after them is not claimed to be known.
+    // The times are taken first, so that they never claim to know later commits.
     const askedMs = performance.now()
     const nowMs = this.#store.nowMs()
     const position = this.#store.position()
@@ -124,13 +127,13 @@ export class LogFollower {
     return undefined
   }
 
-  /** Better a request that fails than a process that spins. */
+  /** A failed request is better than a process in an endless loop. */
   #checkProgress(before: Position, position: Position): void {
     if (this.position !== before) return
-    throw new Error(`The log does not go on from position ${before} to ${position}.`)
+    throw new Error(`The log does not continue from position ${before} to ${position}.`)
   }
 
-  /** Lets time pass. */
+  /** Moves the window to the current time. */
   advance(): void {
     const nowMs = this.#store.nowMs()
     this.#revision = this.#buckets.revision
@@ -138,21 +141,24 @@ export class LogFollower {
   }
 
   /**
-   * How much of the log nobody needs any more. Copies from before the rules changed are as old as any for a while, though the sketch
-   * says nothing of them: who purges caches needs the log of that time.
+   * How far the log can be trimmed. For a while after a change of rules, nothing may be trimmed: copies from before the change
+   * may still live, the new sketch does not cover them, and purging caches needs the log of that time.
    */
   get trimmableTo(): Position {
     const nowMs = this.#store.nowMs()
     return nowMs - this.#distrustedMs <= this.#windowMs(nowMs) ? 0 : this.#sketch.from
   }
 
-  /** Calls the listener whenever there is more in the sketch, with what that is. */
+  /** Calls the listener with the new commits whenever the sketch has grown. */
   onProgress(listener: ProgressListener): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)
   }
 
-  /** Calls the listener with changes that are not of objects alone: of buckets, rules, tasks and whatever else the server keeps in the store. */
+  /**
+   * Calls the listener with commits that change more than objects: buckets, rules, tasks and whatever else the server keeps in
+   * the store.
+   */
   onOwnChange(listener: ProgressListener): void {
     this.#ownListeners.push(listener)
   }
@@ -189,7 +195,7 @@ export class LogFollower {
   }
 
   #append(entries: readonly LogEntry[], position: Position): void {
-    // Positions may have gaps; one that holds nothing must still be reached.
+    // Positions may have gaps; one without a commit must still be reached.
     const known = entries.length > 0 ? entries : [{ position, timeMs: this.#store.nowMs(), keys: [], tags: [] }]
     const hasOwn = entries.some(isOwn)
     const change = hasOwn ? lastRulesChange(known) : -1
@@ -203,8 +209,8 @@ export class LogFollower {
   }
 
   /**
-   * The rules have changed, and copies from before may be nobody's business now: the sketch begins here, and what begins later than
-   * a copy does not vouch for it (`core/coherence/session.ts`).
+   * The rules have changed, and copies from before may be closed to their readers now. So the sketch starts here: a session
+   * does not trust copies that are older than the start of the sketch (`core/coherence/session.ts`).
    */
   #distrust({ position, timeMs }: LogEntry): void {
     this.#sketch = this.#createSketch(position)
@@ -212,8 +218,8 @@ export class LogFollower {
   }
 
   /**
-   * What no cache may keep, readers need not hear of. Results of queries are kept only where everybody sees every object: elsewhere tags
-   * would tell of the fields of hidden ones.
+   * Readers need not know about changes of what no cache may keep. Results of queries are kept only if everybody sees every
+   * object; otherwise, tags would reveal the fields of hidden objects.
    */
   #shown(entries: readonly LogEntry[]): readonly LogEntry[] {
     const access = this.#access
@@ -225,7 +231,7 @@ export class LogFollower {
     }))
   }
 
-  /** Whoever has fallen behind the trimmed log starts over: what was trimmed is older than the window. */
+  /** A follower that has fallen behind the trimmed log starts over, which is safe: what was trimmed is older than the window. */
   #recover(error: unknown): Promise<void> {
     if (error instanceof FreshetError && error.code === 'LOG_TRIMMED') return this.#startOver()
     throw error
@@ -243,7 +249,7 @@ export class LogFollower {
   }
 
   async #alone(reading: Promise<void>): Promise<void> {
-    // Also after a failure the next one must be able to try.
+    // Also after a failure, since the next caller must be able to try.
     this.#reading = reading.then(
       () => this.#done(),
       () => this.#done(),
@@ -272,12 +278,12 @@ export class LogFollower {
   }
 }
 
-/** Whether it changes anything that is not an object of a client. */
+/** Whether the commit changes anything other than clients' objects. */
 function isOwn({ keys }: LogEntry): boolean {
   return keys.some(key => key.startsWith(OWN_NAMESPACE) || idOfKey(key) === undefined)
 }
 
-/** The same for every server over the same log, so that one may read the other's segments. */
+/** The same for every server over the same log, so that each may read the other's segments. */
 function seedOf(log: string): bigint {
   return createHash('sha256').update(`freshet sketch ${log}`).digest().readBigUInt64BE()
 }

@@ -1,14 +1,14 @@
 /**
- * `?at=b` is answered only from a state that includes b. Who asks before the store has got there waits a little; then,
- * or when too many wait, the answer is a refusal that no cache keeps.
+ * `?at=b` is answered only from a state that includes b. A request that comes before the store has reached b waits a little.
+ * After that, or if too many requests wait, it is refused, and no cache keeps the refusal.
  */
 import { positionAtTime, type Store } from '@freshet/core/store'
 import { FreshetError, type Position } from '@freshet/protocol'
 import type { ServerSettings } from '../settings/server-settings.js'
 
-/** So far ahead of the time of day no log can be: commits would have had to come faster than any store takes them. */
+/** No log can be this far ahead of the time of day: commits would have had to come faster than any store can commit. */
 const AHEAD_MS_MAX = 24 * 3600 * 1000
-/** How often a store is asked that might not tell of every commit. */
+/** How often to poll a store that may not notify of every commit. */
 const ASK_AGAIN_MS = 50
 
 export class PositionWaits {
@@ -27,7 +27,10 @@ export class PositionWaits {
     return this.#waiting.size
   }
 
-  /** Answers a position that is at least `at`. Throws PARAMETER_INVALID, POSITION_NOT_REACHED, SERVER_BUSY, SERVER_STOPPING. */
+  /**
+   * Resolves with a position that is at least `at`. Throws PARAMETER_INVALID, POSITION_NOT_REACHED, SERVER_BUSY,
+   * SERVER_STOPPING.
+   */
   async reach(at: Position): Promise<Position> {
     const deadlineMs = performance.now() + this.#settings.positionWaitMsMax
     for (;;) {
@@ -58,9 +61,12 @@ export class PositionWaits {
 
   #pause(waitMs: number): Promise<void> {
     if (this.#isStopping)
-      throw new FreshetError('SERVER_STOPPING', 'The server is stopping. Ask another one, or again later.')
+      throw new FreshetError(
+        'SERVER_STOPPING',
+        'The server is stopping. Send the request to another one, or retry later.',
+      )
     if (this.#waiting.size >= this.#settings.positionWaitersMax) {
-      throw new FreshetError('SERVER_BUSY', 'Too many requests wait for a later position. Ask again in a second.', {
+      throw new FreshetError('SERVER_BUSY', 'Too many requests are waiting for a later position. Retry in a second.', {
         details: { retryAfterS: 1 },
       })
     }
@@ -80,7 +86,8 @@ export class PositionWaits {
 function outOfReach(at: Position, position: Position): FreshetError {
   return new FreshetError(
     'PARAMETER_INVALID',
-    `at=${at} is far beyond the end of the log, which is at ${position}: no answer has had this position. Use one from an answer of this server.`,
+    `at=${at} is far beyond the end of the log, which is at ${position}: no answer has had this position. Use one from an ` +
+      'answer of this server.',
     { details: { at, position } },
   )
 }
@@ -88,7 +95,7 @@ function outOfReach(at: Position, position: Position): FreshetError {
 function notReached(at: Position, position: Position): FreshetError {
   return new FreshetError(
     'POSITION_NOT_REACHED',
-    `This server has reached position ${position}, not yet ${at}. Ask again in a second.`,
+    `This server has reached position ${position}, not yet ${at}. Retry in a second.`,
     { details: { at, position, retryAfterS: 1 } },
   )
 }

@@ -1,4 +1,4 @@
-/** Which of two forms a client would rather have (RFC 9110, section 12.5.1), as far as one page needs it. */
+/** Which of several types a client prefers (RFC 9110, section 12.5.1), as far as one page needs it. */
 export function prefers(accept: string | undefined, types: readonly string[]): string | undefined {
   if (accept === undefined) return types[0]
   const ranges = accept.split(',').map(parseRange)
@@ -21,7 +21,7 @@ function parseRange(text: string): Range {
   return { type, weight: weight === undefined ? 1 : Number(weight.slice(2)) || 0 }
 }
 
-/** The most specific range counts. */
+/** Uses the most specific matching range. */
 function weightOf(type: string, ranges: readonly Range[]): number {
   const candidates = [type, `${type.split('/', 1)[0]}/*`, '*/*']
   for (const candidate of candidates) {

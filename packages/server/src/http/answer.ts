@@ -1,11 +1,11 @@
-/** What a handler answers, before it is put on the wire. Headers are flat, name after name, as Node takes them. */
+/** The answer of a handler, before it is sent. Headers are a flat list, name after name, as Node accepts them. */
 import { type FreshetError, PROBLEM_TYPE, toProblem } from '@freshet/protocol'
 
 export interface Answer {
   readonly status: number
   readonly headers: readonly string[]
   readonly body?: string | Uint8Array
-  /** Its headers let caches keep it. */
+  /** Whether its headers let caches keep it. */
   readonly isCacheable?: boolean
 }
 
@@ -13,7 +13,7 @@ export const JSON_TYPE = 'application/json'
 export const NO_STORE: readonly string[] = ['Cache-Control', 'no-store']
 export const NO_SNIFF: readonly string[] = ['X-Content-Type-Options', 'nosniff']
 
-/** The same thing goes by this target. */
+/** Redirects to the canonical target of the same resource. */
 export function redirectAnswer(target: string): Answer {
   return { status: 308, headers: ['Location', target, ...NO_STORE] }
 }
@@ -32,8 +32,8 @@ export function jsonTextAnswer(text: string, headers: readonly string[] = []): A
 }
 
 /**
- * An error as a problem document that no cache keeps. Some details are headers as well: `allow` (405), `retryAfterS`
- * (503), `position` (a state in which something was missing), `replayed` (it was refused before).
+ * An error as a problem document that no cache keeps. Some details are also sent as headers: `allow` (405), `retryAfterS`
+ * (503), `position` (a state in which something was missing), `replayed` (the operation was refused before).
  */
 export function problemAnswer(error: FreshetError, requestId: string): Answer {
   const problem = { ...toProblem(error), requestId }
@@ -47,7 +47,7 @@ export function problemAnswer(error: FreshetError, requestId: string): Answer {
   }
 }
 
-/** Of what depends on who asks, to the letter: also for caches that know only one of the two words. */
+/** For answers that depend on the caller, both words, since some caches know only one of them. */
 function keepingOf(status: number): readonly string[] {
   return [401, 403, 429].includes(status) ? ['Cache-Control', 'private, no-store'] : NO_STORE
 }

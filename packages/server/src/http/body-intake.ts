@@ -1,9 +1,10 @@
 /**
- * The memory for bodies of requests that are not answered yet: bounded for all connections together.
+ * The memory for bodies of requests that have not been answered yet: bounded for all connections together.
  *
- * No address may hold more of it than is still free. So one address alone gets half of the memory, two get a third each, and there is
- * always some left for the next (Choudhury and Hahne, "Dynamic Queue Length Thresholds for Shared-Memory Packet Switches", 1998, with
- * alpha = 1). And a body that stops arriving is given up before the request times out, so its memory is not held for long.
+ * No address may hold more of it than is still free. So one address alone gets half of the memory, two get a third each, and
+ * there is always some left for the next (Choudhury and Hahne, "Dynamic Queue Length Thresholds for Shared-Memory Packet
+ * Switches", 1998, with alpha = 1). A body that stops arriving is dropped before the request times out, so its memory is not
+ * held for long.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { FreshetError } from '@freshet/protocol'
@@ -16,7 +17,7 @@ type IntakeSettings = Pick<
 >
 
 const RATE_WINDOW_MS = 5000
-/** The longest body must fit, also while another address has as much. */
+/** The longest body must fit, even while another address holds as much. */
 const LONGEST_BODIES_MIN = 4
 
 export class BodyIntake {
@@ -27,7 +28,7 @@ export class BodyIntake {
   readonly #arriving = new Set<BodyReceipt>()
   #held = 0
   #timer: NodeJS.Timeout | undefined
-  /** So many bodies were refused because there was no room for them, or because they came too slowly. */
+  /** How many bodies were refused because there was no room for them, or because they arrived too slowly. */
   refused = 0
 
   constructor(settings: IntakeSettings, clients: ClientAddresses) {
@@ -37,12 +38,12 @@ export class BodyIntake {
     this.#clients = clients
   }
 
-  /** The bytes that bodies hold now. */
+  /** How many bytes bodies hold now. */
   get held(): number {
     return this.#held
   }
 
-  /** What it holds is given back when the response is done. `onSlow` is called if it arrives too slowly. */
+  /** The body's memory is freed when the response is done. `onSlow` is called if the body arrives too slowly. */
   begin(request: IncomingMessage, response: ServerResponse, onSlow: (error: FreshetError) => void): BodyReceipt {
     const receipt = new BodyReceipt(this, this.#clients.networkOf(request), onSlow)
     this.#arriving.add(receipt)
@@ -73,7 +74,7 @@ export class BodyIntake {
     else this.#heldBy.delete(address)
   }
 
-  /** All of it is here, or no more of it is wanted. */
+  /** Call when the whole body has arrived, or when the rest is not needed. */
   end(receipt: BodyReceipt): void {
     this.#arriving.delete(receipt)
   }
@@ -93,7 +94,7 @@ export class BodyIntake {
   }
 }
 
-/** What one body holds, and how fast it arrives. */
+/** How much memory a body holds, and how fast it arrives. */
 export class BodyReceipt {
   readonly #intake: BodyIntake
   readonly #address: string
@@ -129,7 +130,7 @@ export class BodyReceipt {
     this.#held = 0
   }
 
-  /** Whether fewer than `bytesMin` came in the window that has passed; if so many came, the next one begins. */
+  /** Whether fewer than `bytesMin` arrived in the window that has passed. If enough arrived, the next window begins. */
   isSlow(nowMs: number, bytesMin: number): boolean {
     if (nowMs - this.#windowMs < RATE_WINDOW_MS) return false
     if (this.#windowBytes < bytesMin) return true
@@ -143,7 +144,7 @@ function busy(): FreshetError {
   return new FreshetError(
     'SERVER_BUSY',
     'The server has no room for this body: it is receiving too much from this address, or from all addresses together. ' +
-      'Nothing was done. Send it again later, and fewer at once.',
+      'Nothing was done. Retry later, and send fewer bodies at once.',
     { details: { retryAfterS: 1, outcome: 'not-done' } },
   )
 }
@@ -151,7 +152,7 @@ function busy(): FreshetError {
 function tooSlow(bytesPerSMin: number): FreshetError {
   return new FreshetError(
     'REQUEST_INCOMPLETE',
-    `The body arrives more slowly than ${bytesPerSMin} bytes a second. Nothing was done. Send it again without pauses.`,
+    `The body arrived more slowly than ${bytesPerSMin} bytes a second. Nothing was done. Send it again without pauses.`,
     { details: { bytesPerSMin } },
   )
 }

@@ -1,4 +1,4 @@
-/** What Node refuses before there is a request: answered as a problem document all the same, and never kept. */
+/** Answers what Node refuses before there is a request: also with a problem document that no cache keeps. */
 import type { ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { FreshetError } from '@freshet/protocol'
@@ -12,27 +12,27 @@ const REASONS: Readonly<Record<number, string>> = {
   431: 'Request Header Fields Too Large',
 }
 
-/** What Node keeps on a socket of the response that is due next; there is no other way to ask. */
+/** Node keeps the response that is due next on the socket. There is no documented way to find it. */
 interface AnsweringSocket extends Duplex {
   readonly _httpMessage?: ServerResponse | null
 }
 
-/** For the server's `clientError`. */
+/** A listener for the server's `clientError`. */
 export function answerBroken(error: Error, socket: AnsweringSocket): void {
   const due = socket._httpMessage
   if (!socket.writable || (error as { code?: string }).code === 'ECONNRESET') socket.destroy()
-  // It is what follows that is broken: first the answer to what was whole.
+  // The broken bytes follow a complete request, which is answered first.
   else if (due?.req.complete && !due.writableFinished) due.once('finish', () => answerRaw(socket, toRefusal(error)))
-  // Half of an answer has left already: anything more would be taken for its end.
+  // Half of an answer has been sent already: anything more would be taken for its end.
   else if (due?.headersSent) socket.destroy()
   else answerRaw(socket, toRefusal(error))
 }
 
-/** For CONNECT, which Node hands over as a bare connection. */
+/** For CONNECT, which Node passes as a bare connection. */
 export function refuseTunnel(socket: Duplex): void {
   answerRaw(
     socket,
-    new FreshetError('METHOD_NOT_ALLOWED', 'This is no proxy.', { details: { allow: ['GET', 'HEAD'] } }),
+    new FreshetError('METHOD_NOT_ALLOWED', 'This server is not a proxy.', { details: { allow: ['GET', 'HEAD'] } }),
   )
 }
 
@@ -43,7 +43,7 @@ function toRefusal(cause: Error): FreshetError {
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') {
     return new FreshetError('REQUEST_INCOMPLETE', 'The request took too long to arrive.', { cause })
   }
-  return new FreshetError('HEADER_INVALID', 'This is not a request that HTTP/1.1 allows.', { cause })
+  return new FreshetError('HEADER_INVALID', 'This is not a valid HTTP/1.1 request.', { cause })
 }
 
 function answerRaw(socket: Duplex, error: FreshetError): void {

@@ -1,4 +1,4 @@
-/** From which address a request came, seen past the proxies that are trusted to say so. */
+/** The address that a request came from, past the proxies that are trusted to report it. */
 import type { IncomingMessage } from 'node:http'
 import { BlockList, isIP } from 'node:net'
 
@@ -12,7 +12,7 @@ export class ClientAddresses {
     this.#trustsAny = trustedProxies.length > 0
   }
 
-  /** The last address on the way that is not a trusted proxy. */
+  /** The last address on the way that is not a trusted proxy's. */
   addressOf(request: IncomingMessage): string {
     let address = plain(request.socket.remoteAddress ?? '')
     if (!this.#isTrusted(address)) return address
@@ -26,7 +26,7 @@ export class ClientAddresses {
     return address
   }
 
-  /** What limits are counted by: the address, or the network of an IPv6 address, since its owner has 2^64 of them. */
+  /** The unit of limits: the address, or the network of an IPv6 address, since its owner has 2^64 addresses. */
   networkOf(request: IncomingMessage): string {
     const address = this.addressOf(request)
     return isIP(address) === 6 ? first64Bits(address) : address
@@ -52,7 +52,7 @@ function blockListOf(networks: readonly string[]): BlockList {
   return list
 }
 
-/** The nearest hop last. Not of Forwarded (RFC 7239): most proxies pass that on as the client has written it. */
+/** The nearest hop comes last. Ignores Forwarded (RFC 7239), since most proxies pass it on as the client wrote it. */
 function forwardedFor(headers: IncomingMessage['headers']): readonly string[] {
   return String(headers['x-forwarded-for'] ?? '')
     .split(',')
@@ -60,7 +60,7 @@ function forwardedFor(headers: IncomingMessage['headers']): readonly string[] {
     .filter(hop => hop !== '')
 }
 
-/** An IPv4 address is one, also where the socket is of IPv6. */
+/** Returns an IPv4 address as such, even if the socket is an IPv6 one. */
 function plain(address: string): string {
   return address.startsWith('::ffff:') && isIP(address.slice(7)) === 4 ? address.slice(7) : address
 }

@@ -1,11 +1,11 @@
 /**
- * If-Match and If-None-Match (RFC 9110, section 13), in terms of versions. A condition that cannot be understood is an
- * error on a write, never ignored: whoever sends one would lose an update without it.
+ * If-Match and If-None-Match (RFC 9110, section 13), in terms of versions. On a write, a condition that cannot be parsed is an
+ * error and never ignored: without it, the client could overwrite another client's update.
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import { FreshetError, parseEtag, type Version } from '@freshet/protocol'
 
-/** `*` for "whatever is there"; else the versions named. Tags of somebody else match no version. */
+/** `*` for any version; otherwise the listed versions. ETags of other origins match no version. */
 export type Tags = '*' | readonly Version[]
 
 export interface Conditions {
@@ -29,13 +29,13 @@ export function isConditional({ match, noneMatch }: Conditions): boolean {
   return match !== undefined || noneMatch !== undefined
 }
 
-/** Whether a write may go ahead while `version` (0: not there) is what is there. */
+/** Whether a write may proceed if the object has this `version` (0: absent). */
 export function holds({ match, noneMatch }: Conditions, version: Version): boolean {
   if (match !== undefined && !isAmong(match, version)) return false
   return noneMatch === undefined || !isAmong(noneMatch, version)
 }
 
-/** Whether a reader who sent this If-None-Match has this version. Lenient: the worst is a body sent in vain. */
+/** Whether a reader that sent this If-None-Match has this version. Lenient: at worst, a body is sent needlessly. */
 export function hasVersion(ifNoneMatch: string, version: Version): boolean {
   if (parseEtag(ifNoneMatch) === version) return true
   if (!ifNoneMatch.includes(',')) return ifNoneMatch.trim() === '*'

@@ -1,11 +1,11 @@
-/** Compressed forms of bodies: which coding a client accepts, and a bounded cache of what was compressed lately. */
+/** Compressed forms of bodies: which coding a client accepts, and a bounded cache of recently compressed bodies. */
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
 import type { Coding } from '@freshet/protocol'
 
 const compressWithBrotli = promisify(brotliCompress)
 const compressWithGzip = promisify(gzip)
-/** Higher gains a few per cent for several times the time; this is as fast as gzip, and smaller. */
+/** A higher quality saves a few per cent for several times the time. This one is as fast as gzip, and smaller. */
 const BROTLI_QUALITY = 4
 
 const COMPRESSIBLE =
@@ -15,7 +15,7 @@ export function isCompressible(contentType: string): boolean {
   return COMPRESSIBLE.test(contentType)
 }
 
-/** The best coding that an Accept-Encoding allows; undefined for the body as it is. */
+/** The best coding that an Accept-Encoding header allows; undefined: send the body uncompressed. */
 export function chooseCoding(acceptEncoding: string | undefined): Coding | undefined {
   if (acceptEncoding === undefined) return undefined
   const accepted = new Map<string, number>()
@@ -38,7 +38,7 @@ export function compress(body: Uint8Array, coding: Coding): Promise<Uint8Array> 
   return compressWithBrotli(body, { params })
 }
 
-/** Compresses each form once while it is in demand. The oldest are forgotten when there is no more room. */
+/** Compresses each form once as long as it is in demand. Drops the oldest when there is no more room. */
 export class CompressedForms {
   readonly #bytesMax: number
   readonly #forms = new Map<string, Promise<Uint8Array>>()
@@ -49,7 +49,7 @@ export class CompressedForms {
     this.#bytesMax = bytesMax
   }
 
-  /** `name` stands for these very bytes: a key and its version. */
+  /** `name` identifies exactly these bytes: a key and its version. */
   get(name: string, body: Uint8Array, coding: Coding): Promise<Uint8Array> {
     const form = `${coding} ${name}`
     const known = this.#forms.get(form)
@@ -72,7 +72,7 @@ export class CompressedForms {
     this.#bytes += bytes
     for (const [oldest] of this.#forms) {
       if (this.#bytes <= this.#bytesMax) return
-      // What is still being compressed has no size yet, and is in use.
+      // A form that is still being compressed has no size yet, and is in use.
       if (this.#sizes.has(oldest)) this.#forget(oldest)
     }
   }

@@ -1,4 +1,4 @@
-/** What may be stored under which content type, and how it is handed to browsers so that it cannot run there. */
+/** Which content types can be stored, and how stored bytes are sent to browsers so that they cannot run there. */
 import { FreshetError, pathOfKey } from '@freshet/protocol'
 import { JSON_TYPE } from './answer.js'
 
@@ -24,14 +24,14 @@ export function readContentType(contentType: string | undefined): string {
   throw new FreshetError('HEADER_INVALID', 'Content-Type must be a media type such as image/png.')
 }
 
-/** For whoever sends something else than JSON to an object bucket; often curl, which calls everything a form. */
+/** For clients that send something other than JSON to an object bucket. Often it is curl, whose default is a form. */
 export function notJson(bucketKey: string, contentType: string, isNewBucket: boolean): FreshetError {
   const path = pathOfKey(bucketKey)
   const other = isNewBucket ? path : `${path}-files`
   return new FreshetError(
     'CONTENT_TYPE_UNSUPPORTED',
-    `${path} holds JSON objects, and this was sent as ${JSON.stringify(contentType.slice(0, 80))}. If it is JSON, send ` +
-      'the header "Content-Type: application/json" (curl -H; curl -d alone says it is a form). To keep any bytes, ' +
+    `${path} holds JSON objects, and the body was sent as ${JSON.stringify(contentType.slice(0, 80))}. If it is JSON, send ` +
+      'the header "Content-Type: application/json" (curl -H; curl -d alone sends the type of a form). To keep any bytes, ' +
       `use a kv bucket: PUT ${other} with {"kind":"kv"} as application/json, before the first write to it.`,
     { details: { accept: [JSON_TYPE], createKvBucket: { method: 'PUT', path: other, body: { kind: 'kv' } } } },
   )
@@ -42,8 +42,8 @@ const HARMLESS =
 const RUNNABLE = /html|svg|xml|javascript|ecmascript|css|wasm|multipart|message\//
 
 /**
- * Headers that keep stored bytes from running with the rights of this server's pages: what browsers would show as a
- * document is put in a sandbox, and what they could run is downloaded instead of shown.
+ * Headers that keep stored bytes from running with the rights of this server's pages: content that browsers would show as a
+ * document is put in a sandbox, and content that they could run is downloaded instead of shown.
  */
 export function confinement(contentType: string): readonly string[] {
   const essence = essenceOf(contentType)

@@ -1,4 +1,6 @@
-/** Which web pages may use the server (Fetch standard, CORS). Never with credentials: tokens are headers of the page's own. */
+/**
+ * Which web pages may use the server (Fetch standard, CORS). Never with credentials: pages send tokens as headers of their own.
+ */
 import type { IncomingMessage } from 'node:http'
 import type { ServerSettings } from '../settings/server-settings.js'
 import type { Answer } from './answer.js'
@@ -10,11 +12,11 @@ const ALLOWED_HEADERS =
 const PREFLIGHT_MAX_AGE_S = 86_400
 
 export class Cors {
-  /** The same for every request, unless there is a list of origins. */
+  /** The headers for every request; undefined if there is a list of origins. */
   readonly constant: readonly string[] | undefined
   readonly #byOrigin: ReadonlyMap<string, readonly string[]>
 
-  /** `auto`: those that may not are refused before it comes to this. */
+  /** `auto`: requests that are not allowed have been refused before this is used. */
   constructor(origins: ServerSettings['corsOrigins']) {
     const list = typeof origins === 'string' ? [] : origins
     this.constant = typeof origins === 'string' ? allow('*') : undefined
@@ -26,7 +28,7 @@ export class Cors {
     return this.#byOrigin.get(request.headers.origin ?? '') ?? VARY_ONLY
   }
 
-  /** The answer to OPTIONS, be it a browser's preflight or a person's question. */
+  /** The answer to OPTIONS, whether it is a browser's preflight or not. */
   preflight(methods: readonly string[]): Answer {
     const list = methods.join(', ')
     return {
@@ -44,6 +46,6 @@ const VARY_ONLY: readonly string[] = ['Vary', 'Origin']
 
 function allow(origin: string): readonly string[] {
   const exposed = ['Access-Control-Expose-Headers', EXPOSED_HEADERS]
-  // Lets pages see the size of a transfer, and so whether it came from the browser's own cache.
+  // Timing-Allow-Origin shows pages the size of a transfer, and so whether it came from the browser's own cache.
   return ['Access-Control-Allow-Origin', origin, ...exposed, 'Timing-Allow-Origin', origin]
 }

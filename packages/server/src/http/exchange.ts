@@ -1,4 +1,4 @@
-/** One request and its response, with what is known of them on the way. */
+/** One request and its response, with what the server learns about them on the way. */
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { BodyIntake } from './body-intake.js'
@@ -13,13 +13,13 @@ export class Exchange {
   readonly response: ServerResponse
   /** By `performance.now()`. */
   readonly startedMs: number
-  /** The pattern of the route it took, for metrics. */
+  /** The pattern of its route, for metrics. */
   route = 'none'
-  /** Whose token came with the request, also if the request is refused; empty: without a token. */
+  /** The subject of its token, even if the request is refused; empty: without a token. */
   subject = ''
-  /** Of the limits that it counts for. */
+  /** What is left of the limits that the request counts towards. */
   limitsLeft: LimitLeft[] = []
-  /** Where its body is received; undefined if it can have none. */
+  /** Receives its body; undefined if the request cannot have one. */
   readonly intake: BodyIntake | undefined
   #requestId: string | undefined
 
@@ -34,7 +34,7 @@ export class Exchange {
     return this.request.method ?? 'GET'
   }
 
-  /** The client's own, if it is one; else a new one. */
+  /** The client's own id, if it is valid; otherwise a new one. */
   get requestId(): string {
     if (this.#requestId === undefined) {
       const given = this.request.headers['x-request-id']
@@ -43,7 +43,7 @@ export class Exchange {
     return this.#requestId
   }
 
-  /** Of the trace that the request belongs to, if it says so. */
+  /** The trace that the request belongs to, if it names one. */
   get traceId(): string | undefined {
     const given = this.request.headers.traceparent
     return typeof given === 'string' ? TRACE_PARENT.exec(given)?.[1] : undefined
@@ -56,7 +56,7 @@ export class Exchange {
   }
 }
 
-/** Of one length, and random: a counter would tell every caller how many requests the server gets. */
+/** Random and of fixed length: a counter would reveal to every caller how many requests the server gets. */
 export function newRequestId(): string {
   return randomUUID()
 }

@@ -1,4 +1,4 @@
-/** Thousands of random hostile requests: the server survives every one, and no error can be cached. */
+/** Thousands of random hostile requests: the server survives all of them, and caches may keep none of its errors. */
 
 import { createMemoryStore } from '@freshet/engines/memory'
 import fc from 'fast-check'
@@ -153,7 +153,7 @@ const request = fc
       `${verb} ${url} HTTP/1.1\r\nHost: shop.localhost\r\n${headers.join('\r\n')}${headers.length > 0 ? '\r\n' : ''}\r\n${text}`,
   )
 
-/** Everything the server says within some time, or until it closes. */
+/** Everything that the server sends within some time, or until it closes the connection. */
 async function converse(text: string, msMax: number): Promise<string> {
   const socket = await openSocket(running.port)
   let received = ''
@@ -177,7 +177,7 @@ async function converse(text: string, msMax: number): Promise<string> {
 const PLAIN = 'GET /live HTTP/1.1\r\nHost: shop.localhost\r\n\r\n'
 const CACHEABLE = /public|max-age|immutable/
 
-test('no hostile request crashes the server, and no error of it may be cached', async () => {
+test('no hostile request crashes the server, and no error may be cached', async () => {
   let answered = 0
   await fc.assert(
     fc.asyncProperty(fc.array(request, { minLength: 16, maxLength: 16 }), async requests => {
@@ -199,8 +199,8 @@ test('no hostile request crashes the server, and no error of it may be cached', 
     }),
     { numRuns: 250 },
   )
-  // Nearly all of 4000, on a machine that is not busy.
+  // On an idle machine, nearly all of 4000.
   expect(answered).toBeGreaterThan(400)
-  // A bucket may have been deleted by one of them.
+  // One of the requests may have deleted a bucket.
   expect((await running.fetch('/db')).status).toBe(200)
 }, 120_000)

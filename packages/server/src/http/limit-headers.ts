@@ -1,15 +1,15 @@
-/** What a request has left of its limits, as draft-ietf-httpapi-ratelimit-headers spells it. */
-/** What a request has left of one limit. */
+/** The headers that report a request's remaining limits, as in draft-ietf-httpapi-ratelimit-headers. */
+/** What is left of one limit. */
 export interface LimitLeft {
   readonly policy: string
   readonly quota: number
   readonly windowS: number
   readonly remaining: number
-  /** When all of it is there again. */
+  /** When the whole limit is available again. */
   readonly resetS: number
 }
 
-/** For answers that no cache may keep: what is left is the business of who asked alone. */
+/** Only for answers that no cache may keep, since the remaining limits belong to the caller alone. */
 export function limitHeaders(limits: readonly LimitLeft[]): readonly string[] {
   if (limits.length === 0) return []
   return [

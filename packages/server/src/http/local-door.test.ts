@@ -1,4 +1,4 @@
-/** A server without rules, and web pages of others that ask it for something. */
+/** A server without rules, and requests from web pages of other machines. */
 import { createMemoryStore } from '@freshet/engines/memory'
 import { afterEach, describe, expect, test } from 'vitest'
 import { TOKENS } from '../access/under-test/bearer.js'
@@ -26,7 +26,7 @@ interface Asked {
 function ask({ method = 'GET', path = '/db/shop/products/tea', host, origin }: Asked): Promise<RawAnswer> {
   const lines = [`${method} ${path} HTTP/1.1`, `Host: ${host ?? `127.0.0.1:${running.port}`}`]
   if (origin !== undefined) lines.push(`Origin: ${origin}`)
-  // As pages may send it without asking first.
+  // A request that pages may send without a preflight.
   if (method === 'POST') return sendRaw(running.port, `${lines.join('\r\n')}\r\nContent-Length: 2\r\n\r\n{}`)
   return sendRaw(running.port, `${lines.join('\r\n')}\r\n\r\n`)
 }
@@ -41,7 +41,7 @@ describe('a server without rules refuses', () => {
     ['GET', '/metrics'],
     ['OPTIONS', '/db/shop/products/tea'],
     ['POST', '/db/shop/products'],
-  ])('%s %s of pages of other machines', async (method, path) => {
+  ])('%s %s from pages of other machines', async (method, path) => {
     await start()
     for (const origin of ['https://evil.example', 'null', 'http://localhost.evil.example', 'http://192.0.2.1:7700']) {
       expect(codeOf(await ask({ method, path, origin })), origin).toBe('ORIGIN_REFUSED')
@@ -72,7 +72,7 @@ describe('a server without rules refuses', () => {
     expect(codeOf(await ask({ host: 'evil.example' }))).toBe('HOST_REFUSED')
   })
 
-  test('them with words that say what to do', async () => {
+  test('them with advice', async () => {
     await start()
     const { body } = await ask({ origin: 'https://evil.example' })
     expect(JSON.parse(body).detail).toMatch(/https:\/\/evil\.example.*--rules.*--cors-origins.*--insecure/)
@@ -96,17 +96,17 @@ describe('a server without rules answers', () => {
     }
   })
 
-  test('under names and addresses that no page can take for its own', async () => {
+  test('requests to names and addresses that no page can claim', async () => {
     await start()
     const hosts = ['localhost', 'LOCALHOST:7700', 'app.localhost:80', '[::1]:7700', '192.0.2.1:5173']
     for (const host of hosts) {
       expect((await ask({ host })).status, host).toBe(200)
-      // A page that was sent from there, by way of a proxy.
+      // A page from that host, through a proxy.
       expect((await ask({ host, origin: `http://${host}` })).status, host).toBe(200)
     }
   })
 
-  test('whoever sends no Host, as no browser does', async () => {
+  test('requests without Host, which no browser sends', async () => {
     await start()
     expect((await sendRaw(running.port, 'GET /db/shop/products/tea HTTP/1.0\r\n\r\n')).status).toBe(200)
   })
@@ -114,9 +114,9 @@ describe('a server without rules answers', () => {
 
 test.each([
   ['with rules', { access: { rules: RULES, tokens: TOKENS } }],
-  ['that was told which pages may use it', { settings: { corsOrigins: ['https://shop.example'] } }],
-  ['that was told that every page may', { settings: { corsOrigins: '*' } }],
-] as const)('a server %s asks nobody where they are from', async (_what, options) => {
+  ['with a list of origins', { settings: { corsOrigins: ['https://shop.example'] } }],
+  ['open to every origin', { settings: { corsOrigins: '*' } }],
+] as const)('a server %s does not check where requests come from', async (_what, options) => {
   await start(options)
   expect((await ask({ host: 'shop.example', origin: 'https://shop.example' })).status).toBe(200)
   expect((await ask({ host: 'shop.example', path: '/db/shop/products', origin: 'https://other.example' })).status).toBe(

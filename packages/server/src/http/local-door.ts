@@ -1,10 +1,11 @@
 /**
- * Without rules, whoever reaches a server may do everything; and every web page that somebody looks at reaches what listens on their own
- * machine. It is told apart by what browsers say and pages cannot change:
+ * Without rules, every client that reaches a server may do everything, and every web page in a browser can reach servers that
+ * listen on the browser's machine. Two headers, which browsers set and pages cannot change, show where a request comes from:
  *
- * - `Origin` names the page that asks. One of another machine is refused, reads and writes alike, also those that CORS lets through unasked.
- * - `Host` names whom it asks. A page may have its own name point to 127.0.0.1 (DNS rebinding), and then is of the same origin; but never an
- *   address. So a name that is not this machine's is refused.
+ * - `Origin` names the page that sends the request. Pages of other machines are refused, for reads and writes alike, and also
+ *   for requests that CORS lets through without a preflight.
+ * - `Host` names the server that the request is for. A page may point its own name to 127.0.0.1 (DNS rebinding) and so have the
+ *   same origin, but it cannot use an address. So a name that is not this machine's is refused.
  */
 import type { IncomingMessage } from 'node:http'
 import { isIP } from 'node:net'
@@ -12,13 +13,14 @@ import { FreshetError } from '@freshet/protocol'
 
 const ORIGIN = /^https?:\/\/([^/]+)$/
 const PORT = /:[0-9]*$/
-const TO_OPEN = 'give it access rules (--rules), or say which web pages may use it (--cors-origins), or --insecure.'
+const TO_OPEN =
+  'give it access rules (--rules), list the web pages that may use it (--cors-origins), or pass --insecure.'
 
 export class LocalDoor {
-  /** The last one that was found to be good: most requests have the same. */
+  /** The last accepted host: most requests have the same. */
   #host = ''
 
-  /** Both as the request has them. */
+  /** Both arguments as in the request. */
   admits(host: string | undefined, origin: string | undefined): boolean {
     return this.#isOwn(host) && (origin === undefined || isOfThisMachine(origin, host))
   }
@@ -27,11 +29,11 @@ export class LocalDoor {
   check({ headers: { host, origin } }: IncomingMessage): void {
     if (!this.#isOwn(host)) throw refused('HOST_REFUSED', `not those sent to ${host}`)
     if (origin !== undefined && !isOfThisMachine(origin, host)) {
-      throw refused('ORIGIN_REFUSED', `not those of pages of ${origin}`)
+      throw refused('ORIGIN_REFUSED', `not those from pages of ${origin}`)
     }
   }
 
-  /** No browser leaves it out. */
+  /** A request without Host is accepted, since every browser sends one. */
   #isOwn(host: string | undefined): boolean {
     if (host === undefined || host === this.#host) return true
     const name = nameOf(host)
@@ -41,7 +43,7 @@ export class LocalDoor {
   }
 }
 
-/** Or of whichever machine the request was sent to, which has been looked at. */
+/** Or of the machine that the request was sent to, whose name has been checked. */
 function isOfThisMachine(origin: string, host: string | undefined): boolean {
   const [, place] = ORIGIN.exec(origin) ?? []
   return place !== undefined && (place === host || isLoopback(nameOf(place)))
@@ -65,6 +67,6 @@ function nameOf(place: string): string {
 function refused(code: 'HOST_REFUSED' | 'ORIGIN_REFUSED', what: string): FreshetError {
   return new FreshetError(
     code,
-    `This server has no access rules, so it takes requests of this machine alone, ${what}. To open it to others, ${TO_OPEN}`,
+    `This server has no access rules, so it accepts only requests of this machine, ${what}. To open it to others, ${TO_OPEN}`,
   )
 }

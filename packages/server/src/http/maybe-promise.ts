@@ -1,6 +1,9 @@
 import type { MaybePromise } from '@freshet/core/store'
 
-/** Stores in this process answer at once; the read path must not wait a turn for what is already there. */
+/**
+ * Stores in this process answer synchronously. The read path must not wait a turn of the event loop for a value that is already
+ * there.
+ */
 export function isPromise<T>(value: MaybePromise<T>): value is Promise<T> {
   return typeof (value as { then?: unknown } | undefined)?.then === 'function'
 }

@@ -1,9 +1,9 @@
 /**
- * The commonest request by far: a read of one object under a plain name, such as `/db/shop/products/42?at=105`. It is
- * recognised here, by one expression over the URL and one look at the names of the headers, and spared the router. Nor is
- * `request.headers` touched: Node makes that object when it is first asked for, and that takes a microsecond.
+ * By far the most common request: a read of one object under a plain name, such as `/db/shop/products/42?at=105`. It is
+ * recognised here, by one expression over the URL and one pass over the names of the headers, and bypasses the router.
+ * `request.headers` is not used: Node creates that object on first access, which takes a microsecond.
  *
- * Whatever is in the least unusual is left to the router, which has the last word on it.
+ * Anything in the least unusual is left to the router, which then decides.
  */
 import type { IncomingMessage } from 'node:http'
 import type { Key, Position } from '@freshet/protocol'
@@ -14,11 +14,11 @@ export interface PlainRead {
   readonly ifNoneMatch: string | undefined
   readonly host: string
   readonly origin: string | undefined
-  /** Empty, which nobody's is, if there are several. */
+  /** Empty, and so never valid, if there are several such headers. */
   readonly authorization: string | undefined
 }
 
-/** Nothing in it is encoded, so it is canonical. */
+/** Nothing in the URL is encoded, so it is canonical. */
 const URL_OF_PLAIN_READ =
   /^\/db\/[a-z0-9][a-z0-9_-]{0,62}\/[a-z0-9][a-z0-9_-]{0,62}\/[A-Za-z0-9_~-][A-Za-z0-9._~-]{0,199}(?:\?at=(?:0|[1-9][0-9]{0,14}))?$/
 const PATH_START = '/db/'.length
@@ -65,15 +65,16 @@ export function recognisePlainRead({ method, url = '', rawHeaders }: IncomingMes
 }
 
 /**
- * Node opens, drains and closes a stream even for the body that a plain read does not have: three turns of its queue, a
- * tenth of the request. This says that it is drained. The field is not documented; where it is missing, Node drains.
+ * Node opens, drains and closes a stream even for the body that a plain read does not have: three turns of its queue, a tenth
+ * of the request. This marks the stream as drained. The field is not documented; if it is missing, Node drains the stream as
+ * usual.
  */
 export function leaveBodyAlone(request: IncomingMessage): void {
   const stream = request as unknown as { _dumped?: boolean }
   if (stream._dumped === false) stream._dumped = true
 }
 
-/** Told apart by their length first, since most names differ in that. */
+/** Compares lengths first, since most names differ in them. */
 function isForRouter(name: string): boolean {
   switch (name.length) {
     case 6:

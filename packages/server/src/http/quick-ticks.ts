@@ -1,9 +1,9 @@
 /**
- * Keeps `process.nextTick` quick, which Node calls eight times for each request.
+ * Keeps `process.nextTick` fast, which Node calls eight times for each request.
  *
- * V8 forgets the shape of the queue's entries when it collects garbage while none is alive; after three times it gives up
- * on them, and each call takes twice as long for as long as the process lives (Node 20, 22 and 24): 5 of 30 microseconds
- * per read. One entry that stays alive keeps the shape.
+ * V8 forgets the shape of the queue's entries when it collects garbage while no entry is alive. After three times it stops
+ * optimising them, and each call takes twice as long for the rest of the process (Node 20, 22 and 24): 5 of 30 microseconds per
+ * read. One entry that stays alive preserves the shape.
  */
 import { executionAsyncResource } from 'node:async_hooks'
 

@@ -1,9 +1,9 @@
-/** A name that makes a URL one that no cache has; the answer repeats it. */
+/** A nonce makes a URL unique, so that no cache has it. The answer repeats it. */
 import { type Parameters, parameterInvalid } from './request-target.js'
 
 const NONCE = /^[A-Za-z0-9_-]{1,64}$/
 
-/** As a member of the answer. Throws PARAMETER_INVALID. */
+/** Returns it as a member of the answer. Throws PARAMETER_INVALID. */
 export function readNonce(parameters: Parameters): { readonly nonce?: string } {
   const nonce = parameters.get('nonce')
   if (nonce === undefined) return {}

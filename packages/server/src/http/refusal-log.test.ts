@@ -5,7 +5,7 @@ import { ClientAddresses } from './client-addresses.js'
 import type { Exchange } from './exchange.js'
 import { RefusalLog } from './refusal-log.js'
 
-test('an attacker with many addresses or many requests gets a bounded number of lines, and they are counted', () => {
+test('an attacker with many addresses or many requests causes a bounded number of lines, and all refusals are counted', () => {
   const lines: Record<string, unknown>[] = []
   let nowMs = 0
   const log = {

@@ -1,7 +1,7 @@
 /**
- * Logs who was refused, and from where: tokens that are not believed, and what the rules do not allow. An attacker must neither fill the disk with
- * these lines nor hide among them: an address has one line for each kind of refusal in ten seconds, which says how many there were, and
- * all addresses together have a bounded number of lines.
+ * Logs who was refused, and from where: tokens that are not accepted, and requests that the rules do not allow. An attacker
+ * must not be able to fill the disk with these lines or hide among them. So an address gets one line for each kind of refusal
+ * in ten seconds, which says how many there were, and all addresses together get a bounded number of lines.
  */
 import type { FreshetError, FreshetErrorCode } from '@freshet/protocol'
 import type { Log } from '../monitoring/log.js'
@@ -23,7 +23,7 @@ export class RefusalLog {
   readonly #log: Log
   readonly #clients: ClientAddresses
   readonly #nowMs: () => number
-  /** How many more there were of each, in this period. */
+  /** How many more refusals of each kind there were in this period. */
   #more = new Map<string, number>()
   #unlogged = 0
   #periodMs = Number.NEGATIVE_INFINITY
@@ -49,13 +49,13 @@ export class RefusalLog {
       return
     }
     this.#more.set(kind, 0)
-    // What follows the question mark is data.
+    // The part after the question mark is data.
     const path = (request.url ?? '').split('?', 1)[0]!.slice(0, PATH_CHARACTERS_MAX)
     const from = this.#clients.addressOf(request)
     this.#log.write('info', 'refused', { requestId, code, reason: message, who: subject, from, method, path })
   }
 
-  /** At the first refusal of a period, those of the one before are summed up. */
+  /** At the first refusal of a period, sums up those of the period before. */
   #begin(): void {
     const nowMs = this.#nowMs()
     if (nowMs - this.#periodMs < PERIOD_MS) return

@@ -1,4 +1,4 @@
-/** Everything that is refused, as bytes on a socket: a well-behaved client would tidy it up before sending it. */
+/** Every kind of refusal, with requests as bytes on a socket, since a well-behaved client would correct them before sending. */
 import { createMemoryStore } from '@freshet/engines/memory'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type RunningServer, sendRaw, startServer } from '../testing/running-server.js'
@@ -37,7 +37,7 @@ function put(body: string, headers = JSON_BODY): string {
   return send('PUT', '/db/shop/products/x', `${headers}Content-Length: ${Buffer.byteLength(body)}\r\n`, body)
 }
 
-/** The requests that are refused with each status and code. */
+/** The requests that are refused, by status and code. */
 const REFUSED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   '400 URL_INVALID': {
     'a dot segment': get('/db/shop/../x/y'),
@@ -59,8 +59,13 @@ const REFUSED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     'another host': get('http://evil.example/db/shop/products/a'),
     'another scheme': get('ftp://shop.example/db'),
     'a target without a slash': get('*'),
-    'a write under another spelling': send('PUT', '/db/shop/products/%61', `${JSON_BODY}Content-Length: 2\r\n`, '{}'),
-    'segments that are none': get('/coherence/segments/1'),
+    'a write under a spelling that is not canonical': send(
+      'PUT',
+      '/db/shop/products/%61',
+      `${JSON_BODY}Content-Length: 2\r\n`,
+      '{}',
+    ),
+    'invalid segments': get('/coherence/segments/1'),
   },
   '414 URL_TOO_LONG': {
     'a URL that is too long': get(`/db/${'a'.repeat(9000)}`),
@@ -79,13 +84,13 @@ const REFUSED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     'a parameter given twice': get('/db/shop/products/a?at=1&at=1'),
     'an empty parameter': get('/db/shop/products?prefix='),
     'an empty pair': get('/db/shop/products?limit=1&'),
-    'a position with a zero before it': get('/db/shop/products/a?at=01'),
+    'a position with a leading zero': get('/db/shop/products/a?at=01'),
     'a negative position': get('/db/shop/products/a?at=-1'),
-    'a position past what is safe': get('/db/shop/products/a?at=9999999999999999'),
+    'a position beyond the safe integers': get('/db/shop/products/a?at=9999999999999999'),
     'a plus in a value': get('/db/shop/products?prefix=a+b'),
-    'a limit of nothing': get('/db/shop/products?limit=0'),
+    'a limit of 0': get('/db/shop/products?limit=0'),
     'ids with a range': get('/db/shop/products?ids=a&limit=1'),
-    'a nonce that is none': get('/coherence?nonce=a%20b'),
+    'an invalid nonce': get('/coherence?nonce=a%20b'),
     ...Object.fromEntries(
       ['/db/shop/products/a?at=', '/db/shop/products?at=', '/coherence?at='].map(target => [
         `a position that no log can have reached: ${target}`,
@@ -117,17 +122,17 @@ const REFUSED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     CONNECT: 'CONNECT evil.example:443 HTTP/1.1\r\nHost: evil.example\r\n\r\n',
   },
   '400 HEADER_INVALID': {
-    'a method nobody knows': send('BREW', '/db', ''),
+    'an unknown method': send('BREW', '/db', ''),
     'no host': 'GET /db HTTP/1.1\r\n\r\n',
     'no host, on the read path': 'GET /db/shop/products/a HTTP/1.1\r\n\r\n',
     'two hosts': get('/db', 'Host: other.example\r\n'),
-    'a host that is none': 'GET /db HTTP/1.1\r\nHost: a b/c\r\n\r\n',
+    'an invalid host': 'GET /db HTTP/1.1\r\nHost: a b/c\r\n\r\n',
     'a header with a space in its name': get('/db', 'A b: c\r\n'),
     'a folded header': get('/db', 'A: b\r\n c\r\n\x00: d\r\n'),
-    'something else than HTTP': 'hello\r\n\r\n',
+    'something other than HTTP': 'hello\r\n\r\n',
     'a read with a body': `${get('/db/shop/products/a', 'Content-Length: 3\r\n')}abc`,
     'a read with a chunked body': `${get('/db/shop/products/a', 'Transfer-Encoding: chunked\r\n')}0\r\n\r\n`,
-    'an expectation nobody meets': get('/db/shop/products/a', 'Expect: a-miracle\r\n'),
+    'an unknown expectation': get('/db/shop/products/a', 'Expect: a-miracle\r\n'),
     'an If-Match without quotes': send('DELETE', '/db/shop/products/a', 'If-Match: 1\r\n'),
     'two lengths': send('PUT', '/db/shop/products/x', 'Content-Length: 2\r\nContent-Length: 3\r\n', '{} '),
     'a length and chunks': send(
@@ -143,7 +148,7 @@ const REFUSED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
       'Transfer-Encoding: gzip, chunked\r\n',
       '0\r\n\r\n',
     ),
-    'a chunk size that is none': send('PUT', '/db/shop/products/x', 'Transfer-Encoding: chunked\r\n', 'xyz\r\n'),
+    'an invalid chunk size': send('PUT', '/db/shop/products/x', 'Transfer-Encoding: chunked\r\n', 'xyz\r\n'),
   },
   '431 HEADERS_TOO_LARGE': {
     'headers that are too large': get('/db', `X: ${'a'.repeat(40_000)}\r\n`),
@@ -173,14 +178,10 @@ const REFUSED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
       'Transfer-Encoding: chunked\r\n',
       `3e9\r\n${'a'.repeat(1001)}\r\n`,
     ),
-    'an enormous length, of which nothing comes': send(
-      'PUT',
-      '/db/shop/products/x',
-      'Content-Length: 999999999999999\r\n',
-    ),
+    'an enormous length without a body': send('PUT', '/db/shop/products/x', 'Content-Length: 999999999999999\r\n'),
   },
   '408 REQUEST_INCOMPLETE': {
-    'a body that does not come': send('PUT', '/db/shop/products/x', `${JSON_BODY}Content-Length: 10\r\n`, '{'),
+    'a body that does not arrive': send('PUT', '/db/shop/products/x', `${JSON_BODY}Content-Length: 10\r\n`, '{'),
   },
   '400 BODY_INVALID': {
     'an empty body': put(''),
@@ -190,7 +191,7 @@ const REFUSED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     'two objects': put('{}{}'),
     'JSON that is too deep': put(`{"a":${'['.repeat(64)}${']'.repeat(64)}}`),
     'a byte order mark': put('\ufeff{}'),
-    'settings with a kind nobody knows': send(
+    'settings with an unknown kind': send(
       'PUT',
       '/db/shop/other',
       `${JSON_BODY}Content-Length: 15\r\n`,
@@ -221,7 +222,7 @@ describe('refusals', () => {
     })
   })
 
-  test('a refusal of a method says which are allowed', async () => {
+  test('a refusal of a method lists the allowed ones', async () => {
     const answer = await sendRaw(running.port, send('PURGE', '/db/shop/products/a', ''))
     expect(answer.headers.get('allow')).toBe('GET, HEAD, PUT, PATCH, POST, DELETE, OPTIONS')
   })
@@ -248,19 +249,19 @@ describe('refusals', () => {
     expect(answer.headers.get('connection')).toBe('close')
   })
 
-  test('what is broken behind a whole request does not take the place of its answer', async () => {
+  test('broken bytes after a complete request do not replace its answer', async () => {
     const answer = await sendRaw(running.port, `${put('{}')}}`)
     expect(answer.status).toBeLessThan(300)
     expect(JSON.parse(answer.body)).toMatchObject({ id: 'x' })
   })
 
-  test('a condition is not lost behind thousands of other headers', async () => {
+  test('a condition after thousands of other headers is not lost', async () => {
     const many = 'a:\r\n'.repeat(3000)
     const answer = await sendRaw(running.port, send('DELETE', '/db/shop/products/a', `${many}If-Match: "999"\r\n`))
     expect(answer.status).toBe(412)
   })
 
-  test('who asks before sending too much is refused before sending it', async () => {
+  test('a client that expects 100-continue is refused before it sends a body that is too long', async () => {
     const request = send('PUT', '/db/shop/products/x', 'Expect: 100-continue\r\nContent-Length: 5000\r\n')
     expect((await sendRaw(running.port, request)).status).toBe(413)
   })
@@ -296,7 +297,7 @@ describe('spellings', () => {
     expect(answer.status).toBe(200)
   })
 
-  test('who expects to be told to go on is told, and is answered', async () => {
+  test('a client that expects 100-continue receives it, and then the answer', async () => {
     const request = send(
       'PUT',
       '/db/shop/products/x',

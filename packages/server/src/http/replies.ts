@@ -1,4 +1,4 @@
-/** Puts answers on the wire, counts them and logs them. The last layer on the way out. */
+/** Sends answers, counts them and logs them. The last layer on the way out. */
 import { FreshetError } from '@freshet/protocol'
 import { describeError, type Log } from '../monitoring/log.js'
 import type { Metrics } from '../monitoring/metrics.js'
@@ -16,12 +16,12 @@ export interface RepliesOptions {
   readonly metrics: Metrics
   readonly log: Log
   readonly whole: WholeAnswers
-  /** Is told what requests failed with. */
+  /** Receives every error that a request failed with. */
   readonly onFailure: (thrown: unknown) => void
   readonly refusals: RefusalLog
 }
 
-/** How long the rest of a refused body is read, so that its sender gets to see the refusal. */
+/** How long the rest of a refused body is read, so that its sender receives the refusal. */
 const LINGER_MS = 500
 /** One character for each byte. */
 const ASCII = /^[\x20-\x7e\n]{0,4096}$/
@@ -71,7 +71,7 @@ export class Replies {
     this.record(exchange, answer.status)
   }
 
-  /** For a body that whoever calls this sends piece by piece. False: nobody waits for it. */
+  /** For a body that the caller of this method sends piece by piece. False: the client is gone, or was answered already. */
   begin(exchange: Exchange, answer: Omit<Answer, 'body' | 'isCacheable'>): boolean {
     const { response } = exchange
     if (response.destroyed || response.headersSent) return false
@@ -81,14 +81,14 @@ export class Replies {
     return true
   }
 
-  /** Answers an error. */
+  /** Answers with the error. */
   fail(exchange: Exchange, thrown: unknown): void {
     const error = this.presentable(exchange, thrown)
     this.#refusals.note(exchange, error)
     this.send(exchange, problemAnswer(error, exchange.requestId))
   }
 
-  /** The error as its client may see it. What it need not know is logged instead. */
+  /** The error as the client may see it. Details that the client does not need are logged instead. */
   presentable(exchange: Exchange, thrown: unknown): FreshetError {
     this.#onFailure(thrown)
     const error = presentable(thrown)
@@ -116,9 +116,9 @@ export class Replies {
 
   #headers(exchange: Exchange, answer: Answer, mustClose: boolean): string[] {
     const headers = [...answer.headers, ...this.#cors.headers(exchange.request)]
-    // A cached answer would carry the id of somebody else's request.
+    // A cached answer would carry the id of another request.
     if (!answer.isCacheable) headers.push('X-Request-Id', exchange.requestId)
-    // Who is refused by a limit is told of that one.
+    // A 429 already reports the limit that refused the request.
     if (!answer.isCacheable && answer.status !== 429) headers.push(...limitHeaders(exchange.limitsLeft))
     if (mustClose) headers.push('Connection', 'close')
     return headers
@@ -138,7 +138,7 @@ function idsOf({ requestId, traceId }: Exchange): { readonly requestId: string; 
   return traceId === undefined ? { requestId } : { requestId, traceId }
 }
 
-/** Closing a connection with unread bytes resets it, and the refusal may be lost with it; so read on for a moment. */
+/** Closing a connection with unread bytes resets it, and the refusal may be lost. So this reads on for a moment. */
 function linger({ request, response }: Exchange, body: string | Uint8Array | undefined): void {
   if (body !== undefined) response.write(body)
   const finish = () => {
@@ -152,10 +152,13 @@ function linger({ request, response }: Exchange, body: string | Uint8Array | und
   request.resume()
 }
 
-/** The error as a client may see it: no paths, no stack, nothing of what went wrong inside. */
+/** The error as a client may see it: without paths, stack or internal details. */
 function presentable(thrown: unknown): FreshetError {
   if (!(thrown instanceof FreshetError)) {
-    return new FreshetError('INTERNAL', 'Something went wrong in the server. Its log has more under this request id.')
+    return new FreshetError(
+      'INTERNAL',
+      'The server had an internal error. Its log has the details under this request id.',
+    )
   }
   if (!thrown.code.startsWith('STORE_')) return thrown
   return new FreshetError(thrown.code, 'The store cannot do this at the moment. The log of the server says why.', {

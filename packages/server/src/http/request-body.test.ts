@@ -1,4 +1,4 @@
-/** Bodies in pieces, many at once and slow: what one sender can make the server hold. */
+/** Bodies in pieces, many at once and slow: how much memory one sender can make the server hold. */
 import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { setFlagsFromString } from 'node:v8'
@@ -24,7 +24,7 @@ afterEach(async () => {
   await running.stop()
 })
 
-/** Sends the head of a PUT from this address, and hands over the connection. */
+/** Sends the head of a PUT from this address, and returns the connection. */
 async function beginPut(from: string, headers: readonly string[]): Promise<Socket> {
   const socket = await openSocket(running.port)
   sockets.push(socket.on('error', () => undefined))
@@ -68,7 +68,7 @@ test('a body in pieces of a byte each is refused before they take any memory', a
   expect((used() - before) / MIB).toBeLessThan(10)
 })
 
-test('a body in pieces of some size is stored as it was sent', async () => {
+test('a body in larger pieces is stored as it was sent', async () => {
   const value = JSON.stringify({ text: 'x'.repeat(200_000), end: 'é' })
   const socket = await beginPut('10.0.0.1', ['Transfer-Encoding: chunked'])
   const bytes = Buffer.from(value)
@@ -82,11 +82,11 @@ test('a body in pieces of some size is stored as it was sent', async () => {
   await until(() => held() === 0)
 })
 
-test('an address may hold no more than is free, and others are received all the same', async () => {
+test('an address may hold no more memory than is free, and bodies from other addresses are still received', async () => {
   const length = MIB - 100
   const almost = Buffer.alloc(length - 1, ' ')
   const refused: number[] = []
-  // Four of them would fit, if the address had all of the memory.
+  // Four bodies would fit if the address could use all the memory.
   for (let i = 0; i < 4; i++) {
     const socket = await beginPut('10.0.0.1', [`Content-Length: ${length}`])
     const answered = answerOf(socket).then(
@@ -106,7 +106,7 @@ test('an address may hold no more than is free, and others are received all the 
   await until(() => held() === 0)
 })
 
-test('a sender that stops halfway is refused, and what it held is free again', async () => {
+test('a sender that stops halfway is refused, and its memory is freed', async () => {
   const socket = await beginPut('10.0.0.1', ['Content-Length: 100000'])
   const answered = answerOf(socket)
   await write(socket, Buffer.alloc(50_000, ' '))
@@ -115,7 +115,7 @@ test('a sender that stops halfway is refused, and what it held is free again', a
   await until(() => held() === 0)
 })
 
-test('a body of more members than are allowed is refused, as one that is nested too deeply is', async () => {
+test('a body with too many members is refused, and so is one that is nested too deeply', async () => {
   const put = (body: string) => {
     const head = `PUT /db/shop/files/1 HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${body.length}\r\n\r\n`
     return sendRaw(running.port, head + body)

@@ -1,13 +1,13 @@
 /**
- * The body of a request, read to its end and no further than the limit, into one buffer. What refuses it must not let the unread
- * rest be taken for the next request: see `Connection: close` where refusals are sent.
+ * Reads the body of a request to its end, but no further than the limit, into one buffer. After a refusal, the unread rest must
+ * not be taken for the next request: see `Connection: close` in the code that sends refusals.
  */
 import type { IncomingMessage } from 'node:http'
 import { FreshetError } from '@freshet/protocol'
 import type { BodyReceipt } from './body-intake.js'
 import type { Exchange } from './exchange.js'
 
-/** Throws HEADER_INVALID for a body that has no business there, or whose extent proxies could disagree about. */
+/** Throws HEADER_INVALID for a body where none is allowed, or whose extent proxies could disagree about. */
 export function refuseBody({ method, headers }: IncomingMessage): void {
   const length = headers['content-length']
   if (headers['transfer-encoding'] === undefined && (length === undefined || length === '0')) return
@@ -15,13 +15,16 @@ export function refuseBody({ method, headers }: IncomingMessage): void {
 }
 
 const CAPACITY_MIN = 4096
-/** Each piece costs as much as some bytes do, so there may be some, and then one for every so many bytes. */
+/**
+ * Each piece costs as much as some bytes. So a body may have `PIECES_MIN` pieces, and one more for every `BYTES_PER_PIECE_MIN`
+ * bytes.
+ */
 const PIECES_MIN = 4096
 const BYTES_PER_PIECE_MIN = 16
 
 /**
- * Throws HEADER_INVALID, CONTENT_TYPE_UNSUPPORTED (a Content-Encoding), BODY_TOO_LARGE, REQUEST_INCOMPLETE, SERVER_BUSY. Ask first
- * whether the caller may do what the body is for.
+ * Throws HEADER_INVALID, CONTENT_TYPE_UNSUPPORTED (a Content-Encoding), BODY_TOO_LARGE, REQUEST_INCOMPLETE, SERVER_BUSY. Check
+ * the caller's rights before calling this.
  */
 export async function readBody(exchange: Exchange, bytesMax: number): Promise<Buffer<ArrayBuffer>> {
   const { request, response, intake } = exchange
@@ -50,13 +53,13 @@ export async function readBody(exchange: Exchange, bytesMax: number): Promise<Bu
       receipt.end()
       resolve(body.bytes())
     })
-    // Every request is closed some time. An error is made only where it is needed: that takes as long as reading a body.
+    // Every request is closed eventually. The error is created only if needed, since that takes as long as reading a body.
     request.on('close', () => hasEnded || refuse(incomplete()))
     request.on('error', cause => refuse(incomplete(cause)))
   })
 }
 
-/** One buffer, whatever the pieces: it doubles when it is full, up to the limit. */
+/** One buffer for all pieces: it doubles when it is full, up to the limit. */
 class GrowingBody {
   readonly #receipt: BodyReceipt
   readonly #lengthMax: number
@@ -66,7 +69,7 @@ class GrowingBody {
   #pieces = 0
   #isDropped = false
 
-  /** `lengthMax`: as long as it says that it is, or may be. */
+  /** `lengthMax`: the declared length, or else the longest allowed. */
   constructor(receipt: BodyReceipt, lengthMax: number, bytesMax: number) {
     this.#receipt = receipt
     this.#lengthMax = lengthMax
@@ -81,7 +84,7 @@ class GrowingBody {
     this.#receipt.arrived(piece.length)
     if (length > this.#bytesMax) throw tooLarge(this.#bytesMax)
     if (this.#pieces > PIECES_MIN + length / BYTES_PER_PIECE_MIN) throw tooManyPieces()
-    // Most bodies come in one piece, which is taken as it is.
+    // Most bodies arrive in one piece, which becomes the buffer.
     if (this.#length === 0 && length === this.#lengthMax) {
       this.#receipt.hold(length)
       this.#buffer = piece
@@ -92,7 +95,7 @@ class GrowingBody {
     this.#length = length
   }
 
-  /** Exactly its bytes, since stores and caches may keep them. */
+  /** A buffer of exactly these bytes, since stores and caches may keep it. */
   bytes(): Buffer<ArrayBuffer> {
     return this.#length === this.#buffer.length ? this.#buffer : Buffer.from(this.#buffer.subarray(0, this.#length))
   }
@@ -136,7 +139,7 @@ function checkFraming({ headers }: IncomingMessage, bytesMax: number): void {
 }
 
 export function tooLarge(bytesMax: number): FreshetError {
-  return new FreshetError('BODY_TOO_LARGE', `The body is longer than ${bytesMax} bytes. Split what it holds.`, {
+  return new FreshetError('BODY_TOO_LARGE', `The body is longer than ${bytesMax} bytes. Split its contents.`, {
     details: { bytesMax },
   })
 }
@@ -144,11 +147,13 @@ export function tooLarge(bytesMax: number): FreshetError {
 function tooManyPieces(): FreshetError {
   return new FreshetError(
     'BODY_TOO_LARGE',
-    `The body comes in pieces of less than ${BYTES_PER_PIECE_MIN} bytes. Send it whole, or in larger chunks.`,
+    `The body arrived in pieces of less than ${BYTES_PER_PIECE_MIN} bytes. Send it whole, or in larger chunks.`,
     { details: { bytesPerPieceMin: BYTES_PER_PIECE_MIN } },
   )
 }
 
 function incomplete(cause?: unknown): FreshetError {
-  return new FreshetError('REQUEST_INCOMPLETE', 'The connection was closed before the body had arrived.', { cause })
+  return new FreshetError('REQUEST_INCOMPLETE', 'The connection was closed before the whole body had arrived.', {
+    cause,
+  })
 }

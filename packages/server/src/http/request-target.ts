@@ -1,30 +1,30 @@
 /**
- * The request target: one canonical spelling for each thing, so that every cache keeps one copy under one name, and no
- * proxy on the way can read it differently. What has another spelling is told apart from what has none.
+ * The request target: each resource has one canonical spelling, so that every cache keeps one copy under one name, and no proxy
+ * on the way can read it differently. A target with another spelling is redirected; an ambiguous one is refused.
  */
 import { FreshetError } from '@freshet/protocol'
 
 export interface Target {
-  /** Decoded: no slashes, no dot segments, no control characters, none empty. `/` has none at all. */
+  /** Decoded: no slashes, no dot segments, no control characters, no empty ones. `/` has no segments. */
   readonly segments: readonly string[]
-  /** As sent, without the question mark; undefined if there was none. */
+  /** As sent, without the question mark; undefined if the target has no query. */
   readonly query: string | undefined
   readonly rawPath: string
-  /** The one spelling of the path. */
+  /** The canonical spelling of the path. */
   readonly path: string
 }
 
 const PRINTABLE = /^[\x21-\x7e]+$/
 const ABSOLUTE = /^https?:\/\/([^/?#]*)(.*)$/i
-// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what it is to find
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the expression must find them
 const FORBIDDEN = /[\u0000-\u001f\u007f-\u009f/\\]/
 
-/** Throws URL_INVALID. `host` is the Host header, which an absolute target has to agree with. */
+/** Throws URL_INVALID. `host` is the Host header, with which an absolute target must agree. */
 export function parseTarget(raw: string, host: string): Target {
-  if (!PRINTABLE.test(raw)) throw invalid('it holds a character that must be percent-encoded')
+  if (!PRINTABLE.test(raw)) throw invalid('it contains a character that must be percent-encoded')
   const local = originForm(raw, host)
-  if (!local.startsWith('/')) throw invalid('it must begin with a slash')
-  if (/[#\\]/.test(local)) throw invalid('it holds a # or a backslash')
+  if (!local.startsWith('/')) throw invalid('it must start with a slash')
+  if (/[#\\]/.test(local)) throw invalid('it contains a # or a backslash')
   const mark = local.indexOf('?')
   const rawPath = mark === -1 ? local : local.slice(0, mark)
   const segments = rawPath === '/' ? [] : rawPath.slice(1).split('/').map(decodeSegment)
@@ -36,7 +36,7 @@ export function parseTarget(raw: string, host: string): Target {
   }
 }
 
-/** Below /db the one spelling is that of @freshet/protocol; elsewhere commas separate, and stay as they are. */
+/** Below /db, the spelling of @freshet/protocol is canonical. Elsewhere, commas are separators and stay unencoded. */
 function canonicalPath(segments: readonly string[]): string {
   const path = `/${segments.map(encodeURIComponent).join('/')}`
   return segments[0] === 'db' ? path : path.replaceAll('%2C', ',')
@@ -52,8 +52,8 @@ function originForm(raw: string, host: string): string {
 function decodeSegment(raw: string): string {
   const segment = decode(raw)
   if (segment === '') throw invalid('it has two slashes in a row, or one at the end')
-  if (segment === '.' || segment === '..') throw invalid('it holds a dot segment')
-  if (FORBIDDEN.test(segment)) throw invalid('it holds an encoded slash, backslash or control character')
+  if (segment === '.' || segment === '..') throw invalid('it contains a dot segment')
+  if (FORBIDDEN.test(segment)) throw invalid('it contains an encoded slash, backslash or control character')
   return segment
 }
 
@@ -69,16 +69,16 @@ export type Parameters = ReadonlyMap<string, string>
 
 export interface Query {
   readonly parameters: Parameters
-  /** The one spelling, with the question mark; '' if there are no parameters. */
+  /** The canonical spelling, with the question mark; '' if there are no parameters. */
   readonly canonical: string
 }
 
 /** Parameters that stand alone, without a value. */
 const FLAGS = new Set(['embed', 'explain', 'schemas', 'settings', 'sum'])
-/** Parameters that are lists: their commas separate, and are not encoded. */
+/** Parameters that are lists: their commas are separators, and are not encoded. */
 const LISTS = new Set(['ids'])
 
-/** Throws PARAMETER_INVALID. Canonical: by name, each once, encoded as `encodeValue` does. */
+/** Throws PARAMETER_INVALID. Canonical: sorted by name, each once, encoded by `encodeValue`. */
 export function parseQuery(query: string | undefined, known: readonly string[]): Query {
   if (query === undefined || query === '') return { parameters: new Map(), canonical: '' }
   const parameters = new Map<string, string>()
@@ -102,8 +102,8 @@ function readValue(name: string, raw: string | undefined): { value: string; cano
     throw parameterInvalid(`${name} takes no value: write ?${name}, or leave it out.`)
   }
   if (raw === undefined || raw === '') throw parameterInvalid(`${name} needs a value: write ${name}=...`)
-  if (raw.includes('+')) throw parameterInvalid(`${name} holds a +. Write %20 for a space and %2B for a plus.`)
-  // A value that is a list stays encoded here, since its commas mean something and those in its elements do not.
+  if (raw.includes('+')) throw parameterInvalid(`${name} contains a +. Write %20 for a space and %2B for a plus.`)
+  // A list stays encoded here, to distinguish the commas between elements from those in them.
   if (LISTS.has(name)) {
     const canonical = raw.split(',').map(part => encodeValue(decodeValue(name, part)))
     return { value: canonical.join(','), canonical: `${name}=${canonical.join(',')}` }
@@ -112,7 +112,7 @@ function readValue(name: string, raw: string | undefined): { value: string; cano
   return { value, canonical: `${name}=${encodeValue(value)}` }
 }
 
-/** As encodeURIComponent does, and the apostrophe as well: URL parsers encode it in a query, though not in a path. */
+/** Encodes like encodeURIComponent, and the apostrophe as well, which URL parsers encode in a query, though not in a path. */
 function encodeValue(value: string): string {
   return encodeURIComponent(value).replaceAll("'", '%27')
 }
@@ -127,7 +127,7 @@ function decodeValue(name: string, raw: string): string {
 
 function unknownParameter(name: string, known: readonly string[]): FreshetError {
   const list = known.length === 0 ? 'It takes none.' : `It takes ${known.join(', ')}.`
-  return parameterInvalid(`${JSON.stringify(name.slice(0, 40))} is no parameter of this resource. ${list}`)
+  return parameterInvalid(`${JSON.stringify(name.slice(0, 40))} is not a parameter of this resource. ${list}`)
 }
 
 export function parameterInvalid(message: string): FreshetError {

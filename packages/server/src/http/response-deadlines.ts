@@ -1,8 +1,8 @@
 /**
- * Bounds how long a response takes to leave: a copy that a cache receives later than the window allows for could live
- * on after its change was forgotten. So a response that is not finished in time is cut, and no cache keeps it.
+ * Bounds how long it takes to send a response: a copy that a cache receives later than the window allows could outlive the
+ * record of its change. So a response that is not finished in time is cut, and no cache keeps it.
  *
- * One sweep for all, rather than a timer for each: nearly every response has left before anybody looks.
+ * One sweep for all responses instead of a timer for each: nearly every response has been sent before the first sweep.
  */
 import type { ServerResponse } from 'node:http'
 
@@ -20,7 +20,7 @@ export class ResponseDeadlines {
     return performance.now() - startedMs < this.#limitMs
   }
 
-  /** `startedMs`: when it was asked for, by `performance.now()`. */
+  /** `startedMs`: when the request arrived, by `performance.now()`. */
   watch(response: ServerResponse, startedMs: number): void {
     if (hasLeft(response) || this.#startedMs.has(response)) return
     this.#startedMs.set(response, startedMs)
@@ -46,7 +46,7 @@ export class ResponseDeadlines {
   }
 }
 
-/** Whether the system has taken all of it, as it nearly always does at once. */
+/** Whether the system has accepted all of the response, as it nearly always does at once. */
 function hasLeft({ writableEnded, socket }: ServerResponse): boolean {
   return writableEnded && socket !== null && socket.writableLength === 0
 }

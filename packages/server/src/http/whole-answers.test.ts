@@ -1,4 +1,4 @@
-/** The short way out must give the same answers as the long one, byte for byte, whatever is asked before and after. */
+/** The short way out must give the same answers as the long one, byte for byte, whatever requests come before and after. */
 import { text } from 'node:stream/consumers'
 import { createMemoryStore } from '@freshet/engines/memory'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -16,7 +16,7 @@ afterAll(() => running.stop())
 
 const HOST = 'Host: shop.localhost\r\n'
 
-test('the same answer as to those who want the connection closed', async () => {
+test('an answer is the same as one that closes the connection', async () => {
   const path = '/db/shop/products/a'
   const long = await sendRaw(running.port, `GET ${path} HTTP/1.1\r\n${HOST}Connection: close\r\n\r\n`)
   const askedMs = Date.now()
@@ -26,14 +26,14 @@ test('the same answer as to those who want the connection closed', async () => {
   for (const name of names) expect([name, short.headers.get(name)]).toEqual([name, long.headers.get(name)])
   expect(await short.json()).toEqual(BODY)
   expect(JSON.parse(Buffer.from(long.body, 'latin1').toString())).toEqual(BODY)
-  // In whole seconds, and made once for each.
+  // In whole seconds, and made once per second.
   const dateMs = Date.parse(short.headers.get('date')!)
   expect(dateMs).toBeGreaterThan(askedMs - 2000)
   expect(dateMs).toBeLessThanOrEqual(Date.now())
   expect(short.headers.get('keep-alive')).toMatch(/^timeout=\d+$/)
 })
 
-test('requests sent at once are answered in order, whichever way each goes', async () => {
+test('pipelined requests are answered in order, whichever way each answer takes', async () => {
   const etag = (await fetch(`${running.url}/db/shop/products/a`)).headers.get('etag')!
   const get = (path: string, headers = '') => `GET ${path} HTTP/1.1\r\n${HOST}${headers}\r\n`
   const plain = get('/db/shop/products/a')

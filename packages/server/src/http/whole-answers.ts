@@ -1,10 +1,10 @@
 /**
- * Answers that leave as one string in one write: the head, for objects made once for many requests, then the date, then the body.
- * Node would print and check the headers anew for each request, and hand body and end to the system as two chunks; without
- * that a server answers half as many reads again (`npm run bench -- http`).
+ * Sends answers as one string in one write: the head, which is made once for many requests for the same object, then the date,
+ * then the body. Node would format and check the headers again for each request, and pass body and end to the system as two
+ * chunks. This way, a server answers half as many reads again (`npm run bench -- http`).
  *
- * It takes one field of Node's response that is not documented, `_header`, the head still to be sent; the ecosystem has
- * read it for a decade. Should a Node come that has it no more, `canSend` says no and answers go the ordinary way.
+ * It sets one undocumented field of Node's response, `_header`, the head that has yet to be sent; other software has relied on
+ * it for a decade. On a future Node without it, `canSend` returns false and answers take the ordinary way.
  */
 import { type IncomingMessage, ServerResponse, STATUS_CODES, validateHeaderName, validateHeaderValue } from 'node:http'
 
@@ -13,7 +13,7 @@ const SECOND_MS = 1000
 export class WholeAnswers {
   readonly #keepAlive: string
   readonly #isPossible = hasHeaderField()
-  /** The end of every head, and how long it is true, by `performance.now()`. */
+  /** The end of every head, and how long it is valid, by `performance.now()`. */
   #tail = ''
   #tailUntilMs = 0
 
@@ -21,7 +21,7 @@ export class WholeAnswers {
     this.#keepAlive = `Connection: keep-alive\r\nKeep-Alive: timeout=${Math.floor(keepAliveMs / SECOND_MS)}\r\n\r\n`
   }
 
-  /** Not to those who want the connection closed, nor to HEAD. */
+  /** Not if the connection will be closed, and not for HEAD. */
   canSend({ method }: IncomingMessage, { shouldKeepAlive }: ServerResponse): boolean {
     return this.#isPossible && shouldKeepAlive && method !== 'HEAD'
   }
@@ -44,7 +44,7 @@ export class WholeAnswers {
   }
 }
 
-/** The status line and these headers, which it checks: names and values in turn. */
+/** Formats the status line and these headers, names and values in turn, and checks them. */
 export function formatHead(status: number, headers: readonly string[]): string {
   let head = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n`
   for (let i = 0; i < headers.length; i += 2) {
@@ -53,11 +53,11 @@ export function formatHead(status: number, headers: readonly string[]): string {
     validateHeaderValue(name, value)
     head += `${name}: ${value}\r\n`
   }
-  // One flat string, rather than a tree of its parts to be copied together for each answer.
+  // One flat string, instead of a tree of parts that would be joined for each answer.
   return Buffer.from(head, 'latin1').toString('latin1')
 }
 
-/** Whether this Node takes a head from there; `headersSent` is its own, documented, way to tell. */
+/** Whether this Node uses the field: the documented `headersSent` shows it. */
 function hasHeaderField(): boolean {
   const response = new ServerResponse({ method: 'GET' } as IncomingMessage)
   if ((response as unknown as { _header: unknown })._header !== null || response.headersSent) return false

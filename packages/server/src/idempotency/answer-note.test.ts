@@ -16,7 +16,7 @@ const NOTES: readonly (readonly [string, AnswerNote])[] = [
   [`!${JSON.stringify(PROBLEM)}`, { kind: 'refusal', problem: PROBLEM }],
 ]
 
-test.each(NOTES)('%j is read from the store, and spelled as it always was', (text, note) => {
+test.each(NOTES)('%j is read from the store, and its format is unchanged', (text, note) => {
   expect(decodeNote(text)).toEqual(note)
   expect(encodeNote(note)).toBe(text)
 })

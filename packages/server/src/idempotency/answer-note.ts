@@ -1,9 +1,9 @@
 /**
- * What an operation's first answer was made of, beside its position and what counters reached. The store keeps it with the operation, as
- * text, so that the same answer can be given again:
+ * What an operation's first answer was made of, besides its position and the new values of counters. The store keeps it with the
+ * operation, as text, so that the same answer can be given again:
  *
  *     201 ada           an object was written: the status, and its id
- *     2,0               counters were added to: the decimals of each; empty for a transaction that adds to none
+ *     2,0               counters were added to: the decimals of each; empty for a transaction without additions
  *     !{"code":...}     it was refused: the problem
  */
 import type { Problem } from '@freshet/protocol'

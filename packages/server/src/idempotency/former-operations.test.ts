@@ -27,7 +27,7 @@ afterEach(async () => {
 
 const OWN = 'f1.a-client-of-our-own.1.0.864000000'
 
-/** As the version before remembered it: under the plain id, with the subject in the fingerprint. */
+/** As the earlier version remembered it: under the plain id, with the subject in the fingerprint. */
 async function doneBefore(key: string): Promise<void> {
   const text = `PUT\n${PATH}\napplication/json\n\n\nhttps://id.example ann\n${JSON.stringify(BODY)}`
   const fingerprint = hash('sha256', text, 'base64url').slice(0, 12)
@@ -53,19 +53,19 @@ async function send(key: string, claims: Record<string, unknown>): Promise<[numb
   return [answer.status, answer.headers.get('idempotency-replayed')]
 }
 
-test.each(['key', OWN])('what a version without callers in its ids did is not done again: %s', async key => {
+test.each(['key', OWN])('an operation of a version without callers in its ids is not done again: %s', async key => {
   await doneBefore(key)
   expect(await send(key, { sub: 'ann' })).toEqual([201, 'true'])
 })
 
-test('it is told to that caller alone, as long as the rules let it', async () => {
+test('only the same caller gets its result, as long as the rules allow it', async () => {
   await doneBefore('key')
   expect(await send('key', { sub: 'bob' })).toEqual([200, null])
   expect(await send('key', { sub: 'ann', tenant: 'globex' })).toEqual([403, null])
   expect(await send('another', { sub: 'ann' })).toEqual([200, null])
 })
 
-test('it is looked for as long as it is remembered, and not in a new store', async () => {
+test('the server looks for it as long as it is remembered, but not in a new store', async () => {
   await doneBefore('key')
   await send('first', { sub: 'ann' })
   let lookups = 0

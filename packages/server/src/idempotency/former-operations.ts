@@ -1,8 +1,9 @@
 /**
- * Operations that were remembered before ids were of one caller: the store has them under the plain id, with a fingerprint that has the caller's
- * subject in it. They are found for as long as operations are remembered, so that a retry across the upgrade is not done twice.
+ * Operations that were remembered before ids belonged to one caller: the store has them under the plain id, with a fingerprint
+ * that contains the caller's subject. They are found as long as operations are remembered, so that a retry across the upgrade
+ * is not done twice.
  *
- * The store remembers since when ids are of one caller: from when a server of this kind first opened it.
+ * The store remembers since when ids belong to one caller: since a server of this kind first opened it.
  */
 import type { Store } from '@freshet/core/store'
 
@@ -16,21 +17,21 @@ export class FormerOperations {
     this.#store = store
   }
 
-  /** Before the first request. */
+  /** Must be called before the first request. */
   async start(): Promise<void> {
     const known = await this.#store.recall(NAME)
     const sinceMs = known === undefined ? await this.#begin() : Number(new TextDecoder().decode(known))
     this.#untilMs = sinceMs + this.#store.supports.retentionMs
   }
 
-  /** Whether one of them may still be remembered. */
+  /** Whether such an operation may still be remembered. */
   get mayBeKnown(): boolean {
     return this.#store.nowMs() <= this.#untilMs
   }
 
   async #begin(): Promise<number> {
     const { clients, foreign } = await this.#store.operationCounts()
-    // In a new store there are none.
+    // A new store has no such operations.
     const sinceMs = clients + foreign === 0 ? Number.NEGATIVE_INFINITY : this.#store.nowMs()
     await this.#store.remember(NAME, new TextEncoder().encode(`${sinceMs}`))
     return sinceMs

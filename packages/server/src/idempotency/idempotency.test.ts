@@ -16,7 +16,7 @@ beforeAll(async () => {
 })
 afterAll(() => running.stop())
 
-/** A store whose commits can be held back. */
+/** A store whose commits the test can hold back. */
 function holding(store: Store): Store {
   const commit = async (...parts: Parameters<Store['commit']>): Promise<CommitResult> => {
     if (held === undefined) return store.commit(...parts)
@@ -67,13 +67,13 @@ describe('an operation with an id', () => {
     const first = await send(method, path, value, headers)
     expect([200, 201]).toContain(first.status)
     expect(first.replayed).toBe(null)
-    // Whatever has become of it meanwhile.
+    // The object has changed in between.
     await running.put('/db/shop/products/a', { n: 9 })
     expect(await send(method, path, value, headers)).toEqual({ ...first, replayed: 'true' })
     expect(await (await running.fetch('/db/shop/products/a')).json()).toEqual({ n: 9 })
   })
 
-  test('whose condition held the first time is answered as then', async () => {
+  test('whose condition held the first time gets the first answer again', async () => {
     const { version } = await running.put('/db/shop/products/c', { n: 1 })
     const headers = { 'idempotency-key': newKey(), 'if-match': `"${version}"` }
     const first = await send('PUT', '/db/shop/products/c', { n: 2 }, headers)
@@ -88,7 +88,7 @@ describe('an operation with an id', () => {
     ['another target', 'PUT', '/db/shop/products/f', { n: 1 }, {}],
     ['another condition', 'PUT', '/db/shop/products/e', { n: 1 }, { 'if-match': '"1"' }],
     ['another method', 'DELETE', '/db/shop/products/e', undefined, {}],
-  ])('stands for one request, not for %s', async (_, method, path, value, more) => {
+  ])('identifies one request, not %s', async (_, method, path, value, more) => {
     const headers = { 'idempotency-key': newKey() }
     await send('PUT', '/db/shop/products/e', { n: 1 }, headers)
     const answer = await send(method, path, value, { ...headers, ...more })
@@ -104,7 +104,7 @@ describe('an operation with an id', () => {
     ['PATCH', '/db/shop/taken/c', { n: 2 }, MERGE_PATCH, () => running.put('/db/shop/taken/c', {})],
     ['POST', '/commit', absent('/db/shop/taken/d'), {}, () => remove('/db/shop/taken/d')],
   ])(
-    'that was refused is not done by a copy that comes when it could be: %s %s',
+    'that was refused is not done by a copy that arrives when it would succeed: %s %s',
     async (method, path, value, more, allow) => {
       await running.put('/db/shop/taken/b', { n: 1 })
       await running.put('/db/shop/taken/d', { n: 1 })
@@ -120,7 +120,7 @@ describe('an operation with an id', () => {
     },
   )
 
-  test('that was refused for a version that is gone leaves nothing to remember', async () => {
+  test('that was refused because a version has been overwritten leaves nothing to remember', async () => {
     const path = '/db/shop/products/g'
     const { version } = await running.put(path, { n: 1 })
     await running.put(path, { n: 2 })
@@ -133,7 +133,7 @@ describe('an operation with an id', () => {
     expect(await counts()).toEqual(before)
   })
 
-  test('that says when it was made is refused when that is too long ago', async () => {
+  test('whose id has a time is refused when that is too long ago', async () => {
     const uuid = (timeMs: number) => {
       const digits = Math.floor(timeMs).toString(16).padStart(12, '0')
       return `${digits.slice(0, 8)}-${digits.slice(8)}-7a1b-8c2d-${String(++made).padStart(12, '0')}`
@@ -145,11 +145,11 @@ describe('an operation with an id', () => {
       status: 410,
       body: { code: 'OPERATION_EXPIRED' },
     })
-    // Version 4, which happens to begin like an old one.
+    // Version 4, which happens to start like an old version 7.
     expect((await put('00000000-0000-4a1b-8c2d-000000000001')).status).toBe(200)
   })
 
-  test('that is being worked on is not begun again', async () => {
+  test('that is in progress is not started again', async () => {
     const headers = { 'idempotency-key': newKey() }
     held = { release: () => {} }
     const before = held
@@ -165,18 +165,18 @@ describe('an operation with an id', () => {
     expect(await send('PUT', '/db/shop/products/h', {}, headers)).toMatchObject({ status: 201, replayed: 'true' })
   })
 
-  test('may have it in the quotes of the draft', async () => {
+  test('may have it in quotes, as in the draft standard', async () => {
     const key = newKey()
     await send('PUT', '/db/shop/products/i', {}, { 'idempotency-key': `"${key}"` })
     expect(await send('PUT', '/db/shop/products/i', {}, { 'idempotency-key': key })).toMatchObject({ replayed: 'true' })
   })
 
-  test.each(['', '"', 'two words', 'f1.x', `${'x'.repeat(256)}`])('cannot be called %j', async key => {
+  test.each(['', '"', 'two words', 'f1.x', `${'x'.repeat(256)}`])('cannot have the id %j', async key => {
     const answer = await send('PUT', '/db/shop/products/j', {}, { 'idempotency-key': key })
     expect(answer).toMatchObject({ status: 400, body: { code: 'IDEMPOTENCY_KEY_INVALID' } })
   })
 
-  test('is what a bucket may ask for', async () => {
+  test('can be required by a bucket', async () => {
     const path = '/db/shop/careful/a'
     const refusal = { status: 400, body: { code: 'IDEMPOTENCY_KEY_REQUIRED', path } }
     expect(await send('PUT', path, {}, {})).toMatchObject(refusal)
@@ -191,14 +191,14 @@ describe('an operation of our own clients', () => {
     'idempotency-key': `f1.${client}.${sequence}.${settled}.${madeMs}`,
   })
 
-  test('is settled by those after it, and not done then', async () => {
+  test('is settled by later ones, and not done afterwards', async () => {
     expect((await send('PUT', '/db/shop/products/k', { n: 1 }, own(5, 4))).status).toBe(201)
     const late = await send('PUT', '/db/shop/products/k', { n: 0 }, own(3, 2))
     expect(late).toMatchObject({ status: 409, body: { code: 'OPERATION_SETTLED' } })
     expect(await send('PUT', '/db/shop/products/k', { n: 1 }, own(5, 4))).toMatchObject({ replayed: 'true' })
   })
 
-  test('that says it is of tomorrow is not taken', async () => {
+  test('with an id of tomorrow is refused', async () => {
     const answer = await send(
       'PUT',
       '/db/shop/products/k',
@@ -209,7 +209,7 @@ describe('an operation of our own clients', () => {
   })
 })
 
-test('what is remembered can be looked at, and replays are counted', async () => {
+test('the server reports what it remembers, and counts replays', async () => {
   const before = (await (await running.fetch('/idempotency')).json()) as { replays: number; foreign: number }
   const headers = { 'idempotency-key': newKey() }
   for (let i = 0; i < 3; i++) await send('PUT', '/db/shop/products/l', {}, headers)

@@ -1,12 +1,13 @@
 /**
- * Operations that take effect once, as requests see them. The store decides, within the commit; here is what comes before
- * and after it: an operation that is being worked on is not begun again, and one that was done is answered as it was then,
- * even if what is there now would have it refused. A refusal is an answer too: who was told that nothing was done must not
- * have it done by a copy of the request that comes late.
+ * Operations that take effect once, as seen by requests. The store decides, within the commit; this class does what comes
+ * before and after. An operation in progress is not started again. An operation that was done gets its first answer again, even
+ * if it would now be refused. A refusal is an answer too: once a client has learnt that nothing was done, a late copy of the
+ * request must not do it.
  *
- * An operation is its caller's (`read-operation.ts`), and is answered again as long as the rules could let that caller do it: the object
- * itself is not asked, since the operation may have deleted it, or have given it away. A refusal is remembered if the rules let the
- * caller do what was asked, and the request was understood. Every other request leaves nothing behind, and its key is still unused.
+ * An operation belongs to its caller (`read-operation.ts`). It is answered again as long as the rules could let that caller do
+ * it. The object itself is not checked, since the operation may have deleted it, or given it to another owner. A refusal is
+ * remembered if the rules let the caller do it and the request was well-formed. Every other request leaves nothing behind, and
+ * its key is still unused.
  */
 import type { CommitResult, Operation, OperationRefusal, Position, Store } from '@freshet/core/store'
 import { FreshetError, fromProblem, type OperationId, type Problem, statusOf, toProblem } from '@freshet/protocol'
@@ -18,34 +19,37 @@ import { InProgress } from './in-progress.js'
 import type { AskedOperation } from './read-operation.js'
 import { RememberedKeys } from './remembered-keys.js'
 
-/** The first answer is given again with this. */
+/** The header of a repeated first answer. */
 export const REPLAYED: readonly string[] = ['Idempotency-Replayed', 'true']
 
-/** A refusal that any copy of the request would get, now and later: so it need not be remembered, and was not preceded by an answer. */
+/**
+ * A refusal that any copy of the request would get, now and later. So it need not be remembered, and no earlier answer can
+ * exist.
+ */
 export class LastingRefusal extends FreshetError {}
 
-/** A refusal of what the rules do not let the caller do, whatever else there is to say against it: it is not remembered. */
+/** A refusal because the rules do not let the caller do it, whatever other reasons there may be. It is not remembered. */
 export class UnallowedRefusal extends FreshetError {
   static of({ code, message, details }: FreshetError): UnallowedRefusal {
     return new UnallowedRefusal(code, message, { details })
   }
 }
 
-/** Who asks for an operation. */
+/** The caller of an operation, as far as it matters here. */
 export interface Claimant {
-  /** Of what they would write. */
+  /** The namespaces that the caller wants to write to. */
   namespaces(): readonly string[]
-  /** Undefined if the rules could let them do it, whatever is there now: then they are told what came of it. */
+  /** Undefined if the rules could let the caller do it, whatever is stored now. Then the caller may learn the result. */
   refusal(): FreshetError | undefined
 }
 
-/** What an operation came to: all that its answer is made of, the first time and every time after. */
+/** The result of an operation: all that its answer is made of, the first time and every later time. */
 export interface Outcome {
   readonly position: Position
-  /** What counters have reached, in the order of the additions. */
+  /** The new values of counters, in the order of the additions. */
   readonly units: readonly number[]
   readonly note: AnswerNote
-  /** It was done before. */
+  /** The operation had been done before. */
   readonly isReplayed: boolean
 }
 
@@ -55,7 +59,7 @@ export function outcomeOf({ position, units = [], replayed }: Committed, note: A
   return { position, units, note: decodeNote(replayed.note), isReplayed: true }
 }
 
-/** As the store is to remember it. */
+/** The operation, as the store remembers it. */
 export function operationWith({ id, fingerprint }: AskedOperation, note: AnswerNote): Operation {
   return { id, fingerprint, note: encodeNote(note) }
 }
@@ -77,8 +81,8 @@ export class Idempotency {
   }
 
   /**
-   * `act` commits with the operation. What was done before is not done again, and comes to what it came to then. Throws the refusal, also
-   * one of then. (No async function: there may be thousands of operations in one request.)
+   * `act` commits with the operation. An operation that was done before is not done again, and has its first result. Throws the
+   * refusal, also a remembered one. (Not an async function, since one request may have thousands of operations.)
    */
   once(operation: AskedOperation | undefined, claimant: Claimant, act: () => Promise<Outcome>): Promise<Outcome> {
     if (operation === undefined) return act()
@@ -102,18 +106,18 @@ export class Idempotency {
     )
   }
 
-  /** If it was done before ids were of one caller, it is done already. */
+  /** An operation that was done before ids belonged to one caller is not done again. */
   #actUnlessFormer({ former }: AskedOperation, claimant: Claimant, act: () => Promise<Outcome>): Promise<Outcome> {
     if (former === undefined || !this.former.mayBeKnown || claimant.refusal() !== undefined) return act()
     return this.#find(former).then(done => done ?? act())
   }
 
-  /** What came of an operation, if it is known. */
+  /** The result of an operation, if it is known. */
   async #find({ id, fingerprint }: Pick<AskedOperation, 'id' | 'fingerprint'>): Promise<Outcome | undefined> {
     return doneBefore(await this.#store.commit({ reads: IMPOSSIBLE, writes: [], operation: { id, fingerprint } }))
   }
 
-  /** Throws the refusal, if that is what was answered the first time. */
+  /** Throws the refusal, if that was the first answer. */
   #end(id: OperationId, outcome: Outcome): Outcome {
     this.#inProgress.end(id)
     if (!outcome.isReplayed) return outcome
@@ -122,7 +126,7 @@ export class Idempotency {
     return outcome
   }
 
-  /** Answers what was answered before, if anything was. Else throws the refusal, and remembers it if it is one to remember. */
+  /** Returns the first answer, if there was one. Otherwise throws the refusal, and remembers it if necessary. */
   async #refuse(operation: AskedOperation, claimant: Claimant, error: unknown): Promise<Outcome> {
     if (!(error instanceof FreshetError) || error instanceof LastingRefusal || statusOf(error.code) >= 500) throw error
     if (claimant.refusal() !== undefined) throw error
@@ -131,7 +135,7 @@ export class Idempotency {
     return done
   }
 
-  /** Unless there was an answer before: then this is it. */
+  /** Remembers the refusal, unless there was an answer before; then returns that answer. */
   async #remember(asked: AskedOperation, claimant: Claimant, error: FreshetError): Promise<Outcome | undefined> {
     const adds = await this.keys.additionsFor(asked.id, claimant.namespaces())
     const operation = operationWith(asked, { kind: 'refusal', problem: toProblem(error) })
@@ -150,10 +154,12 @@ function doneBefore(result: CommitResult): Outcome | undefined {
 
 const NOTHING: AnswerNote = { kind: 'counters', decimals: [] }
 
-/** No commit has this version, so one that relies on it changes nothing: it only finds out whether its operation was done. */
+/**
+ * No commit has this version, so a commit that depends on it changes nothing: it only finds out whether its operation was done.
+ */
 const IMPOSSIBLE = [{ key: '_freshet/never/written', version: Number.MAX_SAFE_INTEGER }]
 
-/** Refusals of what was asked for, whatever is there: the request was not understood, or is not for this caller. */
+/** Refusals that do not depend on what is stored: the request was malformed, or is not for this caller. */
 const UNASKED = new Set([400, 401, 413, 415])
 
 function isRemembered(error: FreshetError): boolean {
@@ -163,7 +169,10 @@ function isRemembered(error: FreshetError): boolean {
 
 const UUID_WITH_TIME = /^([0-9a-f]{8})-([0-9a-f]{4})-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/i
 
-/** When it was made, by the clock of its maker, if it says so: a UUID of version 7 (RFC 9562) does. Else some time to come. */
+/**
+ * When the id was made, by the clock of its maker, if the id contains that, as a UUID of version 7 (RFC 9562) does. Otherwise
+ * infinity.
+ */
 function timeIn(id: string): number {
   const [, high, low] = UUID_WITH_TIME.exec(id.slice(id.indexOf(' ') + 1)) ?? []
   return high === undefined ? Number.POSITIVE_INFINITY : Number.parseInt(high + low!, 16)
@@ -178,7 +187,7 @@ export function keyRequired(path: string): FreshetError {
   return new FreshetError(
     'IDEMPOTENCY_KEY_REQUIRED',
     `${path} is in a bucket whose writes must be safe to repeat. Send the header Idempotency-Key with an id of your own, ` +
-      'such as a random UUID, and the same one when you try again.',
+      'such as a random UUID, and the same id when you retry.',
     { details: { path } },
   )
 }
@@ -186,12 +195,12 @@ export function keyRequired(path: string): FreshetError {
 function inProgress(): FreshetError {
   return new FreshetError(
     'OPERATION_IN_PROGRESS',
-    'An operation with this Idempotency-Key is being worked on. Send it again a little later to hear what came of it.',
+    'An operation with this Idempotency-Key is in progress. Send it again a little later to get its result.',
     { details: { retryAfterS: 1 } },
   )
 }
 
-/** Why the store did not even try. It would not for any copy, or has not begun to know this one. */
+/** Why the store did not try the operation. It would refuse any copy of it, or cannot remember it yet. */
 export function operationRefused(reason: OperationRefusal, retentionMs: number): LastingRefusal {
   const details = { reason, retentionMs }
   switch (reason) {
@@ -204,34 +213,36 @@ export function operationRefused(reason: OperationRefusal, retentionMs: number):
     case 'settled':
       return new LastingRefusal(
         'OPERATION_SETTLED',
-        'The client that made this Idempotency-Key has said that it does not wait for this operation any more. Nothing was done.',
+        'The client that made this Idempotency-Key no longer waits for this operation. Nothing was done.',
         { details },
       )
     case 'seen':
       return new LastingRefusal(
         'OPERATION_SEEN',
-        'An operation with this Idempotency-Key was done or refused before. This server does not remember more of it, and once in ' +
-          'a long while takes a new one for it: GET /idempotency has the rate. Nothing was done now; read what is there.',
+        'An operation with this Idempotency-Key was done or refused before. This server remembers no more about it, and ' +
+          'rarely mistakes a new operation for an old one: GET /idempotency has the rate. Nothing was done now. Read the ' +
+          'current data.',
         { details },
       )
     case 'expired':
       return new LastingRefusal(
         'OPERATION_EXPIRED',
-        `This operation was begun more than ${Math.floor(retentionMs / 1000)} s ago, longer than operations are remembered, ` +
-          'so nobody knows whether it was done. Nothing was done now; read what is there, and decide anew.',
+        `This operation was started more than ${Math.floor(retentionMs / 1000)} s ago, longer than operations are ` +
+          'remembered, so the server cannot know whether it was done. Nothing was done now. Read the current data, then decide ' +
+          'again.',
         { details },
       )
     case 'early':
       return new LastingRefusal(
         'IDEMPOTENCY_KEY_INVALID',
-        'This Idempotency-Key says that it was made in the future. GET /time has the clock that it is to be made by.',
+        'This Idempotency-Key contains a time in the future. GET /time returns the clock to make it with.',
         { details },
       )
     case 'overflowing':
       return new LastingRefusal(
         'LIMIT_EXCEEDED',
-        'No more operations can be remembered: this client has too many under way that it has not settled, or the memory for ids ' +
-          'of others is full. Wait for answers, and try again later.',
+        'No more operations can be remembered: this client has too many operations that are not settled yet, or the memory ' +
+          'for ids of other clients is full. Wait for answers, and retry later.',
         { details },
       )
   }

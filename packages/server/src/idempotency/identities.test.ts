@@ -1,4 +1,4 @@
-/** Idempotency keys where there are rules: whose they are, what is told of them, and what is remembered. */
+/** Idempotency keys where there are rules: whose they are, what they reveal, and what is remembered. */
 import type { Store } from '@freshet/core/store'
 import { createMemoryStore } from '@freshet/engines/memory'
 import { SignJWT } from 'jose'
@@ -90,15 +90,18 @@ describe('a key', () => {
     ['POST', '/commit', { writes: [{ path: ORDER, value: { owner: 'ann' } }] }],
   ]
 
-  test.each(ways)('tells a tenant that may not nothing of what another did: %s %s', async (method, path, value) => {
-    expect((await send(method, path, value, ann)).status).toBeLessThan(300)
-    const refusal = await send(method, path, value, mallory)
-    expect(refusal).toMatchObject({ status: 403, location: null, replayed: null })
-    expect(refusal).toEqual(await send(method, path, value, mallory, 'another'))
-    expect((await send(method, path, value, {})).status).toBe(401)
-  })
+  test.each(ways)(
+    'reveals nothing to a tenant that may not do what another tenant did: %s %s',
+    async (method, path, value) => {
+      expect((await send(method, path, value, ann)).status).toBeLessThan(300)
+      const refusal = await send(method, path, value, mallory)
+      expect(refusal).toMatchObject({ status: 403, location: null, replayed: null })
+      expect(refusal).toEqual(await send(method, path, value, mallory, 'another'))
+      expect((await send(method, path, value, {})).status).toBe(401)
+    },
+  )
 
-  test.each(ways)('is of each caller by itself: %s %s', async (method, path, value) => {
+  test.each(ways)('belongs to one caller: %s %s', async (method, path, value) => {
     const first = await send(method, path, value, ann)
     const second = await send(method, path, value, await member('ann', { iss: 'https://other.example' }))
     expect([first.status, second.status].every(status => status < 300)).toBe(true)
@@ -106,18 +109,18 @@ describe('a key', () => {
     expect(await send(method, path, value, ann)).toEqual({ ...first, replayed: 'true' })
   })
 
-  test('is of a client id within an identity, too', async () => {
+  test('belongs to a client id within an identity, too', async () => {
     const own = (sequence: number, settled: number) =>
       `f1.a-client-of-our-own.${sequence}.${settled}.${Math.floor(store.nowMs())}`
     const path = '/db/acme/orders'
     expect((await send('POST', path, { n: 1 }, ann, own(1, 0))).status).toBe(201)
-    // Another caller cannot settle what this one waits for, nor take its place.
+    // Another caller can neither settle what this one waits for, nor take its place.
     expect((await send('POST', path, { n: 2 }, bob, own(9, 8))).status).toBe(201)
     expect(await send('POST', path, { n: 1 }, ann, own(1, 0))).toMatchObject({ status: 201, replayed: 'true' })
     expect((await send('POST', path, { n: 3 }, ann, own(2, 1))).status).toBe(201)
   })
 
-  test('of additions sent together is of each caller by itself', async () => {
+  test('of additions sent together belongs to one caller', async () => {
     const value = { additions: [{ id: 'a', add: 1, key: KEY }] }
     const add = async (headers: Record<string, string>) =>
       (await send('POST', '/db/acme/stock', value, headers)).body.results
@@ -130,7 +133,7 @@ describe('a key', () => {
     })
   })
 
-  test('cannot be spelt so that it is that of another', async () => {
+  test("cannot be spelled so that it becomes another caller's", async () => {
     const first = await bearer({ iss: 'a', sub: 'b c', tenant: 'acme', role: 'member' })
     const second = await bearer({ iss: 'a b', sub: 'c', tenant: 'acme', role: 'member' })
     expect(await send('POST', '/db/acme/orders', {}, first)).toMatchObject({ status: 201, replayed: null })
@@ -141,7 +144,7 @@ describe('a key', () => {
     expect(await send('POST', '/db/acme/orders', {}, ann, longer)).toMatchObject({ status: 201, replayed: null })
   })
 
-  test('is, of tokens without a subject, of those that say the same', async () => {
+  test('of a token without a subject belongs to the tokens with the same claims', async () => {
     const path = '/db/acme/orders'
     const service = (more: Claims) => bearer({ tenant: 'acme', role: 'service', ...more })
     const first = await send('POST', path, { n: 1 }, await service({ device: { id: 1, at: 'x' } }))
@@ -151,7 +154,7 @@ describe('a key', () => {
     expect(other).toMatchObject({ status: 201, replayed: null })
   })
 
-  test('of callers without a token is in one space that they share', async () => {
+  test('of callers without a token is shared by all of them', async () => {
     const first = await send('POST', '/db/acme/inbox', { n: 1 }, {})
     expect(await send('POST', '/db/acme/inbox', { n: 1 }, {})).toEqual({ ...first, replayed: 'true' })
     expect(await send('POST', '/db/acme/inbox', { n: 1 }, ann)).toMatchObject({ status: 201, replayed: null })
@@ -164,7 +167,7 @@ describe('a retry is answered as before', () => {
     const first = await send('DELETE', '/db/acme/mine/1', undefined, ann)
     expect(first.status).toBe(200)
     expect(await send('DELETE', '/db/acme/mine/1', undefined, ann)).toEqual({ ...first, replayed: 'true' })
-    // Without that key it is refused.
+    // With another key, the request is refused.
     expect((await send('DELETE', '/db/acme/mine/1', undefined, ann, 'another')).status).toBe(403)
   })
 
@@ -179,7 +182,7 @@ describe('a retry is answered as before', () => {
     expect((await send(method, path, value, ann, 'another')).status).toBe(403)
   })
 
-  test('after a creation by one who may create, and not update', async () => {
+  test('after a creation by a caller who may create, but not update', async () => {
     const first = await send('PUT', '/db/acme/receipts/1', { n: 1 }, ann)
     expect(first.status).toBe(201)
     expect(await send('PUT', '/db/acme/receipts/1', { n: 1 }, ann)).toEqual({ ...first, replayed: 'true' })
@@ -196,7 +199,7 @@ describe('a retry is refused', () => {
   test.each<[string, Claims]>([
     ['a role', { role: 'none' }],
     ['its tenant', { tenant: 'globex' }],
-  ])('of a caller who has lost %s since', async (_, lost) => {
+  ])('of a caller who has since lost %s', async (_, lost) => {
     await running.put(ORDER, { n: 1 }, ann)
     expect((await send('DELETE', ORDER, undefined, ann, 'deleted')).status).toBe(200)
     const refusal = await send('DELETE', ORDER, undefined, await member('ann', lost), 'deleted')
@@ -233,7 +236,7 @@ describe('nothing is remembered', () => {
     ['POST', '/db/acme/stock', { additions: [{ id: 'a', add: 1, key: KEY }] }],
     ['POST', '/commit', { writes: [{ path: ORDER, value: {} }] }],
     ['POST', '/commit', { reads: [{ path: ORDER, version: 7 }], writes: [{ path: ORDER, value: {} }] }],
-  ])('of callers who may not: %s %s', async (method, path, value) => {
+  ])('of callers who may not do it: %s %s', async (method, path, value) => {
     const before = await remembered()
     const position = await store.position()
     const type = method === 'PATCH' ? { 'content-type': 'application/merge-patch+json' } : {}
@@ -253,7 +256,7 @@ describe('nothing is remembered', () => {
     ['PUT', '/db/acme/stock/a', '"text"', 'application/json'],
     ['POST', '/db/acme/orders', '[]', 'application/json'],
     ['POST', '/commit', '{"writes":[{"path":"/db/acme/orders/1","value":7}]}', 'application/json'],
-  ])('of requests that were not understood: %s %s %s', async (method, path, body, type) => {
+  ])('of malformed requests: %s %s %s', async (method, path, body, type) => {
     const before = await remembered()
     const headers = { 'idempotency-key': KEY, 'content-type': type, ...(await bearer({ role: 'admin' })) }
     const answer = await running.fetch(path, { method, headers, body })
@@ -262,7 +265,7 @@ describe('nothing is remembered', () => {
     expect(await remembered()).toBe(before)
   })
 
-  test('so the key still does for the valid request', async () => {
+  test('so the key still works for the valid request', async () => {
     for (const headers of [{}, mallory, ann]) {
       const body = { method: 'PUT', body: '{"n":', headers: { 'idempotency-key': KEY, ...headers } }
       await (await running.fetch(ORDER, body)).body?.cancel()

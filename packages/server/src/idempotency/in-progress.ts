@@ -1,4 +1,4 @@
-/** The operations that this process is working on. */
+/** The operations that this process is executing. */
 import type { OperationId } from '@freshet/protocol'
 
 export class InProgress {
@@ -6,7 +6,7 @@ export class InProgress {
   readonly #own = new Map<string, Set<number>>()
   readonly #foreign = new Set<string>()
 
-  /** False if it is among them already. */
+  /** False if the operation is already in progress. */
   begin(id: OperationId): boolean {
     if (id.kind === 'foreign') return begins(this.#foreign, id.id)
     const sequences = this.#own.get(id.client)

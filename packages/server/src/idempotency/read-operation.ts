@@ -1,8 +1,8 @@
 /**
- * What a request with an `Idempotency-Key` is, so that it takes effect once: its id, and a print of what it asks for.
+ * Identifies a request with an `Idempotency-Key`, so that it takes effect once: by its id, and a fingerprint of the request.
  *
- * Each caller has ids of its own: as a store sees them they carry the caller's identity (`access/identity.ts`), with a character that no
- * key can have. Callers without a token have none, and share theirs.
+ * Each caller has separate ids: in the store, they contain the caller's identity (`access/identity.ts`), with a character that no
+ * key can have. Callers without a token have no identity, and share their ids.
  *
  *     own       client  IDENTITY.CLIENT
  *     foreign   id      IDENTITY KEY, or, if that would be too long for a store, two spaces and the key's hash
@@ -14,21 +14,21 @@ import type { Caller } from '../access/caller.js'
 
 export interface AskedOperation {
   readonly id: OperationId
-  /** The same for the same request, and for no other. */
+  /** Equal for equal requests, and different for any others. */
   readonly fingerprint: string
-  /** As it was remembered before ids were of one caller (`former-operations.ts`). */
+  /** As the operation was remembered before ids belonged to one caller (`former-operations.ts`). */
   readonly former?: Pick<AskedOperation, 'id' | 'fingerprint'> | undefined
 }
 
-/** Whose an operation is. */
+/** The caller to whom an operation belongs. */
 export type Asker = Pick<Caller, 'identity' | 'subject' | 'claims'>
 
-/** What else than method, target and body makes it another request. */
+/** The headers that, besides method, target and body, make it another request. */
 const HEADERS = ['content-type', 'if-match', 'if-none-match'] as const
-/** 72 bits: it tells mistakes, of which there are few. */
+/** 72 bits: enough to detect mistakes, of which there are few. */
 const FINGERPRINT_LENGTH = 12
 
-/** Undefined if it has no id. Throws IDEMPOTENCY_KEY_INVALID. */
+/** Undefined if the request has no id. Throws IDEMPOTENCY_KEY_INVALID. */
 export function readOperation(
   { method, url, headers }: IncomingMessage,
   body: Uint8Array | undefined,
@@ -41,7 +41,7 @@ export function readOperation(
   return askedBy(asker, parseOperationId(String(key)), fingerprintWith)
 }
 
-/** `fingerprintWith`: with these parts more. */
+/** `fingerprintWith`: further parts of the fingerprint. */
 export function askedBy(
   asker: Asker | undefined,
   id: OperationId,

@@ -37,7 +37,7 @@ describe.each([
     for (let i = 0; i < KEYS_MAX; i++) expect((await put(namespace, newKey(), i % 2)).ok).toBe(true)
   }
 
-  test('so many keys of a namespace are remembered, over all servers, and the next is refused', async () => {
+  test('the maximum number of keys of a namespace is remembered, over all servers, and the next is refused', async () => {
     await fill()
     for (const server of [0, 1]) {
       const answer = await put('acme', newKey(), server)
@@ -50,7 +50,7 @@ describe.each([
     expect((await servers[0]!.store.operationCounts()).foreign).toBe(KEYS_MAX)
   })
 
-  test('no namespace takes from another, and what needs no memory goes on', async () => {
+  test('namespaces do not use up the keys of others, and writes without a key still succeed', async () => {
     const first = newKey()
     const path = `/db/acme/notes/${made}`
     const send = () => servers[0]!.fetch(path, jsonRequest('PUT', { n: 1 }, first))
@@ -82,7 +82,7 @@ describe.each([
     expect((await servers[0]!.store.operationCounts()).foreign).toBe(foreign)
   })
 
-  test('a key that is forgotten makes room, and nothing is left of its counter', async () => {
+  test('a forgotten key makes room, and its counter is deleted', async () => {
     await fill()
     nowMs += RETENTION_MS / 2
     expect((await put()).status).toBe(400)

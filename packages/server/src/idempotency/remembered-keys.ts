@@ -1,10 +1,10 @@
 /**
- * How many keys of other clients than ours are remembered of a namespace: at most `keysPerNamespaceMax`, so that
- * a caller who may write a little cannot fill the disk with keys. A commit that remembers a key adds to a counter in the same step, which refuses
- * it beyond the bound: so it holds however many servers commit at once. There is a counter for each slot of time, under keys that no request
- * can name, and those of slots that the store has forgotten by now are deleted:
- *
+ * Bounds how many keys of other clients than ours are remembered for a namespace: at most `keysPerNamespaceMax`, so that a
+ * caller who may write a little cannot fill the disk with keys. A commit that remembers a key adds to a counter in the same
+ * step, and the store refuses it beyond the bound. So the bound holds however many servers commit at once. There is a counter
+ * for each slot of time, under keys that no request can name, and counters of slots that the store has forgotten are deleted:
  *     _freshet/keys/acme.000000000123
+ * _freshet/keys/acme.000000000123
  *
  * What another server adds to a slot that has just ended may be missed until the next slot.
  */
@@ -13,14 +13,14 @@ import { FreshetError, idOfKey, type Key, type OperationId } from '@freshet/prot
 import { isPromise } from '../http/maybe-promise.js'
 
 const KEYS: Key = '_freshet/keys'
-/** Of the time that operations are remembered. */
+/** How many slots the time is divided into for which operations are remembered. */
 const SLOTS = 24
 const DIGITS = 12
 const NAMESPACES_MAX = 10_000
 
 interface Count {
   readonly slot: number
-  /** In the slots before, as far as they still count. */
+  /** The sum of the earlier slots that still count. */
   readonly before: number
 }
 
@@ -34,7 +34,7 @@ export class RememberedKeys {
     this.#max = max
   }
 
-  /** What must be in the commit that remembers this id for these namespaces. */
+  /** What the commit must contain to remember this id for these namespaces. */
   additionsFor(id: OperationId, namespaces: Iterable<string>): MaybePromise<readonly Addition[]> {
     if (id.kind === 'own') return []
     const slot = this.#slot()
@@ -42,14 +42,15 @@ export class RememberedKeys {
     return additions.some(isPromise) ? Promise.all(additions) : (additions as readonly Addition[])
   }
 
-  /** Undefined if it was another counter that refused. */
+  /** Undefined if the counter that refused is not one of these. */
   refusalOf({ key }: CounterRefusal): FreshetError | undefined {
     if (!key.startsWith(`${KEYS}/`)) return undefined
     const [namespace] = idOfKey(key)!.split('.')
     return new FreshetError(
       'LIMIT_EXCEEDED',
-      `The server remembers as many Idempotency-Keys of the namespace ${namespace} as it may (keysPerNamespaceMax), so nothing was done. ` +
-        'It forgets old ones after a while: try again later, write without a key, or use the ids of our clients (docs/operations.md).',
+      `The server remembers the maximum number of Idempotency-Keys for the namespace ${namespace} (keysPerNamespaceMax), so ` +
+        'nothing was done. It forgets old keys after a while: retry later, write without a key, or use the ids of our clients ' +
+        '(docs/operations.md).',
       { details: { namespace, keysPerNamespaceMax: this.#max, outcome: 'not-done' } },
     )
   }

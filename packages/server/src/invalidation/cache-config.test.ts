@@ -4,7 +4,7 @@ import { readCaches, tagHeadersOf } from './cache-config.js'
 const VARNISH = { name: 'edge', kind: 'varnish', url: 'http://10.0.0.5:6081' }
 
 describe('caches', () => {
-  test('of every kind are taken with what they need', () => {
+  test('of every kind are accepted with the fields that they need', () => {
     const caches = [
       {
         ...VARNISH,
@@ -24,7 +24,7 @@ describe('caches', () => {
     expect(readCaches(caches)).toEqual({ caches, mistakes: [] })
   })
 
-  test('may have their secrets in variables', () => {
+  test('can have their secrets in variables', () => {
     const given = [{ ...VARNISH, secretFrom: 'EDGE_SECRET' }]
     expect(readCaches(given, { EDGE_SECRET: 's3cret' })).toEqual({
       caches: [{ ...VARNISH, secret: 's3cret' }],
@@ -53,7 +53,7 @@ describe('caches', () => {
       [{ ...VARNISH, sites: ['https://shop.example/path'] }],
       'cache "edge": sites must be a list of addresses such as ["https://shop.example"], without a path.',
     ],
-    [[VARNISH, VARNISH], 'Two of them are named "edge". Give each a name of its own.'],
+    [[VARNISH, VARNISH], 'Two of them are named "edge". Give each its own name.'],
     [[{ name: 'f', kind: 'fastly', service: 'a', secret: 'x' }], 'cache "f": it needs "sites", or "tags": true.'],
     [[{ ...VARNISH, secret: 'x', secretFrom: 'X' }], 'cache "edge": it has secret and secretFrom; leave one out.'],
   ])('such as %j are refused', (value, mistake) => {
@@ -73,7 +73,7 @@ describe('caches', () => {
   })
 })
 
-test('answers carry tags only for caches that purge by them', () => {
+test('answers carry tags only for caches that purge by tags', () => {
   const { caches } = readCaches([
     VARNISH,
     { name: 'f', kind: 'fastly', service: 'abc', secret: 'x', tags: true },

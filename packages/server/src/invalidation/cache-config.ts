@@ -1,19 +1,19 @@
 /**
- * The caches that are told of every change, as somebody wrote them down. Every mistake is told, with the place of it; what
- * is secret is never shown, and neither is the value of a field that is not known, which may be a secret mistyped.
+ * The configuration of the caches that are purged of every change. Every mistake is reported with its place. Secrets are never
+ * shown, and neither is the value of an unknown field, which may be a mistyped secret.
  */
 export type CacheKindName = 'varnish' | 'squid' | 'nginx' | 'traffic-server' | 'fastly' | 'cloudflare' | 'cloudfront'
 
 export interface CacheConfig {
-  /** Of this cache alone: its cursor is kept under it. */
+  /** Unique to this cache: its cursor is kept under this name. */
   readonly name: string
   readonly kind: CacheKindName
-  /** Where it takes purges; for services, of their API, if it is not the usual one. */
+  /** Where it takes purges; for services, the address of their API, if it is not the usual one. */
   readonly url?: string
   readonly secret?: string
-  /** Where readers find what it keeps: copies are kept by host. Default: at `url`. */
+  /** The addresses at which readers reach it, since caches keep copies by host. Default: `url`. */
   readonly sites?: readonly string[]
-  /** Varnish: whether its VCL takes bans, see the README. */
+  /** Varnish: whether its VCL supports bans; see the README. */
   readonly bans?: boolean
   /** Fastly, Cloudflare: purge by tags, which answers then carry. */
   readonly tags?: boolean
@@ -24,9 +24,9 @@ export interface CacheConfig {
   readonly sessionToken?: string
   /** Cloudflare: how many URLs or tags one call may name. */
   readonly itemsMax?: number
-  /** Between two batches, at least. */
+  /** The minimum time between two batches. */
   readonly intervalMs?: number
-  /** When a purge is done again, if later than the longest response time; for caches that fetch from other caches. */
+  /** When a purge is repeated, if later than the longest response time. For caches that fetch from other caches. */
   readonly repeatAfterMs?: number
 }
 
@@ -46,11 +46,11 @@ const FIELDS_OF_KIND: Readonly<Record<CacheKindName, Fields>> = {
 }
 
 const FIELDS_OF_ALL = ['name', 'kind', 'intervalMs', 'repeatAfterMs']
-/** Each may also stand in a variable: `secretFrom` names it. */
+/** Each may also be in an environment variable: `secretFrom` names it. */
 const SECRET_FIELDS = ['secret', 'sessionToken']
 const NAME = /^[a-z0-9][a-z0-9_-]{0,62}$/
 const CODE = /^[A-Za-z0-9_-]{1,128}$/
-/** What a header can carry. */
+/** What a header can contain. */
 const SECRET = /^[\x21-\x7e]{1,4096}$/
 
 export interface CachesRead {
@@ -74,7 +74,7 @@ export function readCaches(value: unknown, environment: Environment = {}): Cache
   })
   const names = caches.map(cache => cache.name)
   const twice = names.find((name, i) => name !== undefined && names.indexOf(name) !== i)
-  if (twice !== undefined) mistakes.push(`Two of them are named ${JSON.stringify(twice)}. Give each a name of its own.`)
+  if (twice !== undefined) mistakes.push(`Two of them are named ${JSON.stringify(twice)}. Give each its own name.`)
   return { caches, mistakes }
 }
 
@@ -84,7 +84,7 @@ export function tagHeadersOf(caches: readonly CacheConfig[]): readonly string[] 
   return [...new Set(caches.filter(cache => cache.tags).map(header))]
 }
 
-/** All that must not be told to anybody. */
+/** All values that must never be shown. */
 export function secretsOf(cache: CacheConfig): readonly string[] {
   return [cache.secret, cache.sessionToken].filter(secret => secret !== undefined)
 }
@@ -93,7 +93,7 @@ function placeOf({ name }: Given, index: number): string {
   return typeof name === 'string' && NAME.test(name) ? `cache ${JSON.stringify(name)}` : `cache ${index + 1}`
 }
 
-/** Puts the values of variables in the place of their names. */
+/** Replaces the names of variables by their values. */
 function withSecrets(given: Given, environment: Environment, object: (mistake: string) => void): Given {
   const cache: Record<string, unknown> = { ...given }
   for (const field of SECRET_FIELDS) {
@@ -105,7 +105,7 @@ function withSecrets(given: Given, environment: Environment, object: (mistake: s
     else if (typeof variable !== 'string') object(`${from} must be the name of a variable.`)
     else if (!environment[variable])
       object(`the variable ${JSON.stringify(variable)}, which ${from} names, is not set.`)
-    // What is missing is told already, so something must stand there.
+    // The mistake has been reported, so any value avoids a second report.
     cache[field] = (typeof variable === 'string' && environment[variable]) || '-'
   }
   return cache
@@ -126,7 +126,9 @@ function mistakesIn(cache: Given): readonly string[] {
     ...(kind === 'fastly' && !cache.tags && !('sites' in cache) ? ['it needs "sites", or "tags": true.'] : []),
     ...Object.keys(cache)
       .filter(field => !known.includes(field))
-      .map(field => `there is no ${JSON.stringify(field)}; ${kind} takes ${[...known, ...mayBeFrom].join(', ')}.`),
+      .map(
+        field => `there is no field ${JSON.stringify(field)}; ${kind} accepts ${[...known, ...mayBeFrom].join(', ')}.`,
+      ),
     ...Object.entries(cache)
       .filter(([field, value]) => known.includes(field) && !isValid(field, value))
       .map(([field]) => `${field} must be ${ABOUT[field]}.`),
@@ -138,7 +140,7 @@ const ABOUT: Readonly<Record<string, string>> = {
   kind: 'a kind of cache',
   url: 'an address such as http://10.0.0.5:6081, without a path, a user or a password',
   sites: 'a list of addresses such as ["https://shop.example"], without a path',
-  secret: 'the secret that it takes purges with, of printable characters without spaces',
+  secret: 'the secret for its purges, of printable characters without spaces',
   sessionToken: 'a session token',
   bans: 'true or false',
   tags: 'true or false',
@@ -177,7 +179,7 @@ function isValid(field: string, value: unknown): boolean {
   }
 }
 
-/** APIs may be below a path; caches are not. */
+/** APIs may be below a path; caches may not. */
 function isAddress(value: unknown, mayHavePath: boolean): boolean {
   if (typeof value !== 'string' || !URL.canParse(value)) return false
   const { protocol, username, password, pathname, search, hash } = new URL(value)

@@ -1,11 +1,14 @@
-/** Requests to caches: connections that are kept, a deadline, a bounded answer; and a Host that is not the address. */
+/**
+ * Requests to caches, with persistent connections, a deadline, a bounded answer, and a Host header that may differ from the
+ * address.
+ */
 import { type ClientRequest, Agent as HttpAgent, request as httpRequest, type IncomingHttpHeaders } from 'node:http'
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
 
 export interface HttpCall {
   readonly method: string
   readonly url: string
-  /** Instead of the address that is connected to. */
+  /** Replaces the address in the Host header. */
   readonly host?: string
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string
@@ -14,13 +17,13 @@ export interface HttpCall {
 export interface HttpAnswer {
   readonly status: number
   readonly headers: IncomingHttpHeaders
-  /** Its beginning. */
+  /** The start of the body. */
   readonly body: string
 }
 
 const TIMEOUT_MS = 10_000
 const BODY_LENGTH_MAX = 10_000
-/** Idle connections are closed before the five seconds that Varnish keeps them: none is used while it is being closed. */
+/** Varnish closes idle connections after five seconds. Closing them earlier avoids using one that is being closed. */
 const CONNECTIONS = { keepAlive: true, maxSockets: 16, timeout: 3000 }
 
 export class Requests {
@@ -28,7 +31,7 @@ export class Requests {
   readonly #https = new HttpsAgent(CONNECTIONS)
   readonly #underWay = new Set<ClientRequest>()
 
-  /** Rejects when no whole answer came in time. */
+  /** Rejects if no complete answer arrives in time. */
   send({ method, url, host, headers = {}, body }: HttpCall): Promise<HttpAnswer> {
     const isSecure = url.startsWith('https:')
     const options = {
@@ -63,7 +66,7 @@ export class Requests {
 
   #watch(request: ClientRequest): void {
     this.#underWay.add(request)
-    const late = () => request.destroy(new Error(`There was no answer within ${TIMEOUT_MS} ms.`))
+    const late = () => request.destroy(new Error(`No answer arrived within ${TIMEOUT_MS} ms.`))
     const timer = setTimeout(late, TIMEOUT_MS)
     request.once('close', () => {
       clearTimeout(timer)

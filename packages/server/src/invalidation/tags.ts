@@ -1,10 +1,14 @@
-/** What answers carry so that a service finds them again when it is told a tag: only where a cache is configured so. */
+/**
+ * The headers that carry an answer's tags, so that a service finds the copy when it purges a tag. Only if a cache is configured
+ * for tags.
+ */
 import { tagOfPath } from '@freshet/core/coherence/invalidation'
 import { type Key, pathOfKey } from '@freshet/protocol'
 
 /**
- * Flat, name after name. Copies under `?at=` carry them too: they are dropped with the others, though they need not be,
- * since an object's headers are made once for all who ask. A path holds neither spaces nor commas, so it is one tag in every header.
+ * A flat list, name after name. Copies under `?at=` carry tags too: they are dropped with the others, although they need not
+ * be, because an object's headers are made once for all requests. A path contains neither spaces nor commas, so it is one tag
+ * in every header.
  */
 export function tagsOf(tagHeaders: readonly string[], key: Key): readonly string[] {
   return tagHeaders.flatMap(header => [header, tagOfPath(pathOfKey(key))])

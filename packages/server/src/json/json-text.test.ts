@@ -10,11 +10,11 @@ test.each([
   ['[{"a":{"b":[{"c":1,"d":":","c":2}]}}]', 'c'],
   ['{"__proto__":1,"__proto__":2}', '__proto__'],
   ['{"":1,"":2}', ''],
-])('%s is refused: a member stands there twice', (text, name) => {
+])('%s is refused, because an object has a member twice', (text, name) => {
   expect(() => read(text)).toThrow(`the member ${JSON.stringify(name)} twice`)
 })
 
-test('any other JSON is not, whatever its names and texts are', () => {
+test('no other JSON is refused, whatever its names and texts', () => {
   const names = fc.constantFrom('a', 'b', ':', '"', '\\', ',', '{', '__proto__', 'constructor', '1')
   const value = fc.letrec(tie => ({
     any: fc.oneof(
@@ -32,7 +32,7 @@ test('any other JSON is not, whatever its names and texts are', () => {
   )
 })
 
-test('members and elements are counted all together', () => {
+test('members and elements are counted together', () => {
   expect(read('{"a":[1,2],"b":{"c":3}}', 6)).toBeDefined()
   expect(() => read('{"a":[1,2],"b":{"c":3}}', 4)).toThrow('more than 4 members and elements')
   expect(() => readMembers(Buffer.from(`{"a":[${'1,'.repeat(250_000)}1]}`), 3)).toThrow('members')

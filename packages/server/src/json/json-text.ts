@@ -1,12 +1,12 @@
 /**
- * JSON as text. What is stored is what was sent: a number with twenty digits, which JavaScript would round, stays as it
- * is, also in an object that is patched or sent in a commit. So values are taken apart as pieces of text.
+ * JSON as text. What was sent is stored unchanged: a number with twenty digits, which JavaScript would round, keeps its digits,
+ * also in an object that is patched or sent in a commit. So values are parsed into pieces of text.
  */
 import { isUtf8 } from 'node:buffer'
 import { FreshetError, inexactNumber } from '@freshet/protocol'
 import { DEFAULT_SETTINGS } from '../settings/server-settings.js'
 
-/** A value, and what it holds if it is an object or an array. */
+/** A value, and its contents if it is an object or an array. */
 export interface JsonNode {
   readonly text: string
   readonly members?: ReadonlyMap<string, JsonNode>
@@ -14,14 +14,17 @@ export interface JsonNode {
 }
 
 /**
- * The text of a JSON body. It is valid, it is not nested deeper than `depthMax`, it has `membersMax` members and elements at most, and no
- * object in it has one member twice: readers would disagree on which counts. Throws BODY_INVALID.
+ * The text of a JSON body. It is valid, is not nested deeper than `depthMax`, has at most `membersMax` members and elements,
+ * and no object in it has the same member twice, since readers would disagree on which one counts. Throws BODY_INVALID.
  */
 export function readJson(body: Uint8Array, depthMax: number, membersMax?: number): string {
   return parseJson(body, depthMax, membersMax).text
 }
 
-/** The members of a body that must be a JSON object, as JavaScript has them. A number that would be rounded is refused. Throws BODY_INVALID. */
+/**
+ * The members of a body that must be a JSON object, as JavaScript values. A number that would be rounded is refused. Throws
+ * BODY_INVALID.
+ */
 export function readMembers(
   body: Uint8Array,
   depthMax: number,
@@ -45,7 +48,7 @@ function parseJson(
   if (items > membersMax) throw invalid(`it has more than ${membersMax} members and elements`)
   const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString()
   const value = parsed(text)
-  // Of two members with one name JSON.parse keeps one.
+  // JSON.parse keeps one of two members with the same name.
   if (membersIn(value) !== colons) throw repeated(text)
   return { text, value }
 }
@@ -65,7 +68,7 @@ export function readJsonObject(body: Uint8Array, depthMax: number, membersMax?: 
   throw invalid('it must be an object: {...}')
 }
 
-/** Throws BODY_INVALID if a number in it would be rounded. */
+/** Throws BODY_INVALID if a number in the text would be rounded. */
 export function checkExact(text: string): void {
   const number = inexactNumber(text)
   if (number === undefined) return
@@ -73,7 +76,7 @@ export function checkExact(text: string): void {
 }
 
 function invalid(reason: string, cause?: unknown): FreshetError {
-  return new FreshetError('BODY_INVALID', `The body is not the JSON asked for: ${reason}.`, { cause })
+  return new FreshetError('BODY_INVALID', `The body is not valid here: ${reason}.`, { cause })
 }
 
 function repeated(text: string): FreshetError {
@@ -90,12 +93,12 @@ const CLOSE = [0x5d, 0x7d]
 
 interface Shape {
   readonly depth: number
-  /** Members and elements, or some more. */
+  /** An upper bound of the number of members and elements. */
   readonly items: number
   readonly colons: number
 }
 
-/** How deep brackets are nested, and how much there is in them, in what may not be JSON at all. */
+/** How deeply brackets are nested, and how many items they contain, in text that may not be JSON at all. */
 function shapeOf(body: Uint8Array): Shape {
   let depth = 0
   let deepest = 0
@@ -118,7 +121,7 @@ function shapeOf(body: Uint8Array): Shape {
   return { depth: deepest, items, colons }
 }
 
-/** How many members all objects in it have together. Not deeper than the caller has checked. */
+/** The total number of members of all objects in a value. Recursive: the caller has checked the depth. */
 function membersIn(value: unknown): number {
   if (typeof value !== 'object' || value === null) return 0
   const inner = Array.isArray(value) ? value : Object.values(value)
@@ -127,7 +130,7 @@ function membersIn(value: unknown): number {
   return count
 }
 
-/** Takes valid JSON apart, so many levels deep. As in JSON.parse, the last of several members with one name counts. */
+/** Parses valid JSON, down to `levels` levels. As in JSON.parse, the last of several members with the same name counts. */
 export function parseJsonTree(text: string, levels: number = Number.POSITIVE_INFINITY): JsonNode {
   return new TreeReader(text).read(levels)
 }
@@ -159,7 +162,7 @@ class TreeReader {
     return { text: this.#text.slice(start, this.#at) }
   }
 
-  /** The name of a member that one of its objects has twice. */
+  /** The name of a member that one of the objects has twice. */
   findRepeated(): string | undefined {
     this.read(Number.POSITIVE_INFINITY)
     return this.#repeated
@@ -183,7 +186,7 @@ class TreeReader {
     return elements
   }
 
-  /** Steps over the opening bracket or a comma, to the next item; or over the closing bracket. */
+  /** Steps over the opening bracket or a comma to the next item, or over the closing bracket. */
   #hasNext(close: string): boolean {
     this.#skipSpace()
     const isAtEnd = this.#text[this.#at] === close
@@ -232,7 +235,7 @@ function endsScalar(code: number): boolean {
   return code <= SPACE || code === COMMA || code === CLOSE[0] || code === CLOSE[1]
 }
 
-/** Whether an odd number of backslashes stands before it. */
+/** Whether an odd number of backslashes precedes it. */
 function isEscaped(text: string, at: number): boolean {
   let before = at
   while (text.charCodeAt(before - 1) === BACKSLASH) before--

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { parseJsonTree, readJsonObject } from './json-text.js'
 import { mergePatch } from './merge-patch.js'
 
-/** RFC 7396, section 2, as it stands there. */
+/** RFC 7396, section 2, literally. */
 function naive(target: unknown, patch: unknown): unknown {
   if (typeof patch !== 'object' || patch === null || Array.isArray(patch)) return patch
   const isObject = typeof target === 'object' && target !== null && !Array.isArray(target)
@@ -15,7 +15,7 @@ function naive(target: unknown, patch: unknown): unknown {
   return Object.fromEntries(result)
 }
 
-/** With the few names that make members meet. */
+/** With only a few names, so that members coincide. */
 const json = fc.letrec(tie => ({
   value: fc.oneof(
     { maxDepth: 4 },
@@ -38,13 +38,13 @@ describe('a merge patch', () => {
     )
   })
 
-  test('leaves what it does not name as it was written', () => {
+  test('leaves members that it does not name as they were written', () => {
     expect(mergePatch('{"n": 1.00, "a" : {"x":1e400 , "y":2}}', '{"a":{"y":3}}')).toBe(
       '{"n":1.00,"a":{"x":1e400,"y":3}}',
     )
   })
 
-  test('has no hold on prototypes', () => {
+  test('cannot change prototypes', () => {
     const merged = mergePatch('{}', '{"__proto__":{"polluted":true},"constructor":1}')
     expect(merged).toBe('{"__proto__":{"polluted":true},"constructor":1}')
     expect(({} as { polluted?: boolean }).polluted).toBeUndefined()
@@ -52,7 +52,7 @@ describe('a merge patch', () => {
 })
 
 describe('JSON as text', () => {
-  test('is taken apart into what JSON.parse finds in it', () => {
+  test('is parsed into what JSON.parse finds in it', () => {
     fc.assert(
       fc.property(json.value, spaces, (value, space) => {
         const read = (node: ReturnType<typeof parseJsonTree>): unknown => {
@@ -66,7 +66,7 @@ describe('JSON as text', () => {
     )
   })
 
-  test('is taken apart no deeper than asked', () => {
+  test('is parsed no deeper than requested', () => {
     fc.assert(
       fc.property(json.value, spaces, fc.nat({ max: 3 }), (value, space, levels) => {
         const read = (node: ReturnType<typeof parseJsonTree>): unknown => {
@@ -81,7 +81,7 @@ describe('JSON as text', () => {
     )
   })
 
-  test('is accepted up to the depth allowed, brackets in strings aside', () => {
+  test('is accepted up to the allowed depth, and brackets in strings do not count', () => {
     const nested = (depth: number) => Buffer.from(`${'{"a":'.repeat(depth)}"[[[[{{{\\"["${'}'.repeat(depth)}`)
     expect(() => readJsonObject(nested(5), 5)).not.toThrow()
     expect(() => readJsonObject(nested(6), 5)).toThrow('deeper than 5')

@@ -1,7 +1,7 @@
-/** JSON merge patch, RFC 7396, on text: what the patch does not name stays as it was sent, byte for byte. */
+/** JSON merge patch, RFC 7396, on text: members that the patch does not name stay as they were sent, byte for byte. */
 import { type JsonNode, parseJsonTree } from './json-text.js'
 
-/** Both valid JSON; so is the answer. */
+/** Both arguments are valid JSON, and so is the result. */
 export function mergePatch(target: string, patch: string): string {
   return merge(parseJsonTree(target), parseJsonTree(patch))
 }

@@ -1,9 +1,9 @@
-/** `fields=name,author.name`: an object with nothing but these. What it does not have is left out. */
+/** `fields=name,author.name`: an object with only these fields. Fields that the object does not have are left out. */
 type Fields = Record<string, unknown>
 
 export function project(value: object, fields: readonly string[]): object {
   const projected = empty()
-  // A field comes before what is within it: then it is taken as a whole.
+  // A field sorts before those inside it, so it is taken as a whole.
   for (const field of [...fields].sort()) copy(value as Fields, projected, field.split('.'))
   return projected
 }
@@ -20,7 +20,7 @@ function copy(from: Fields, to: Fields, [name = '', ...rest]: readonly string[])
   copy(value as Fields, to[name] as Fields, rest)
 }
 
-/** Without a prototype, so that no name means anything to it. */
+/** Without a prototype, so that no name has a special meaning. */
 function empty(): Fields {
   return Object.create(null) as Fields
 }

@@ -20,13 +20,13 @@ test('a read is counted for the cache nearest to the server, by its name', () =>
   expect(readsBy(['Via', '1.1 far', 'Via', '1.1 near'])).toEqual({ near: 1 })
 })
 
-test('one that does not name itself is told by what it does send; who sends nothing has come directly', () => {
+test('a cache without a name is recognised by other headers, and a request without any is counted as direct', () => {
   expect(readsBy(['X-Varnish', '12'])).toEqual({ Varnish: 1 })
   expect(readsBy(['X-Forwarded-For', '10.0.0.1'], ['Forwarded', 'for=10.0.0.1'])).toEqual({ unnamed: 2 })
   expect(readsBy(['Host', 'a', 'Accept', '*/*'])).toEqual({ direct: 1 })
 })
 
-test('what had been there already is told apart', () => {
+test('reads that were unchanged at the reader are counted separately', () => {
   const ways = new FetchesByCache()
   for (const status of [200, 304, 304]) ways.count([], status)
   expect(ways.values()).toEqual([
@@ -35,7 +35,7 @@ test('what had been there already is told apart', () => {
   ])
 })
 
-test('names that somebody makes up spoil no line, and there are never many', () => {
+test('made-up names cannot break a line, and their number is bounded', () => {
   const hostile = ['1.1 a"} 1\n', '1.1 x\\', '', 'nonsense', `1.1 ${'y'.repeat(500)}`, '1.1 a (b"c)']
   for (const name of Object.keys(readsBy(...hostile.map(via => ['Via', via]))))
     expect(name).toMatch(/^[\w. ()-]{1,100}$/)

@@ -1,9 +1,9 @@
 /**
- * By which way reads come to this server: which cache asked, and whether it, or a reader behind it, had the copy already. Caches do not tell
- * how many readers they have answered; but what they ask for is what they could not answer.
+ * How reads reach this server: through which cache, and whether that cache, or a reader behind it, already had the copy. Caches
+ * do not report how many readers they have answered, but their requests are the reads that they could not answer.
  *
- * A cache names itself in `Via` (RFC 9110, 7.6.3), of which the last is the nearest. Anybody can send that: so names are cut down to plain letters,
- * and only so many are told apart.
+ * A cache names itself in `Via` (RFC 9110, 7.6.3), whose last entry is the nearest cache. Any client can send that header, so
+ * names are reduced to plain characters, and only `NAMES_MAX` are counted separately.
  */
 import type { LabelledValue } from './metrics.js'
 
@@ -13,7 +13,7 @@ class Fetches {
 }
 
 const NAMES_MAX = 32
-/** Of headers as they come, which saves taking them apart. */
+/** The number of raw headers that are remembered, which saves parsing them. */
 const KNOWN_MAX = 256
 const LOWER = 0x20
 const X = 0x78
@@ -24,7 +24,7 @@ export class FetchesByCache {
   readonly #named = new Map([['direct', this.#direct]])
   readonly #known = new Map<string, Fetches>()
 
-  /** A read was answered. */
+  /** Call when a read was answered. */
   count(rawHeaders: readonly string[], status: number): void {
     const fetches = this.#fetchesOf(rawHeaders)
     if (status === 304) fetches.unchanged++
@@ -41,13 +41,13 @@ export class FetchesByCache {
   #fetchesOf(rawHeaders: readonly string[]): Fetches {
     let isForwarded = false
     let via: string | undefined
-    // By length first: this is done for every read.
+    // Compares lengths first, since this runs for every read.
     for (let i = 0; i < rawHeaders.length; i += 2) {
       const name = rawHeaders[i]!
       if (name.length === 3) {
         if (name.toLowerCase() === 'via') via = rawHeaders[i + 1]
       } else if (name.length === 15) {
-        // Not `Accept-Encoding`, which nearly everybody sends.
+        // Excludes `Accept-Encoding`, of the same length, which nearly every client sends.
         if ((name.charCodeAt(0) | LOWER) === X && name.toLowerCase() === 'x-forwarded-for') isForwarded = true
       } else if (name.length === 9) {
         const lower = name.toLowerCase()

@@ -1,10 +1,10 @@
-/** What the server says about itself: one JSON object per line. */
+/** The server's log: one JSON object per line. */
 export type LogLevel = 'off' | 'error' | 'info' | 'request'
 
 export type LogFields = Readonly<Record<string, unknown>>
 
 export interface Log {
-  /** Also a line for every request, at `request`: this costs a few microseconds each. */
+  /** At `request`, also a line for every request, which costs a few microseconds each. */
   readonly level: LogLevel
   write(level: Exclude<LogLevel, 'off'>, message: string, fields?: LogFields): void
 }
@@ -29,7 +29,7 @@ export function createJsonLog({ level = 'info', write }: JsonLogOptions): Log {
 
 export const SILENT_LOG: Log = { level: 'off', write: () => undefined }
 
-/** An error and its causes, as far as a line can hold them. */
+/** An error and its causes, as far as a line can contain them. */
 export function describeError(error: unknown): LogFields {
   if (!(error instanceof Error)) return { error: String(error) }
   const { code } = error as { code?: unknown }

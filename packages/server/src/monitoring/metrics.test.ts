@@ -3,7 +3,7 @@ import { addUpMetrics, type Gauge, Metrics, renderMetrics } from './metrics.js'
 
 const ROUTE = '/db/{namespace}/{bucket}/{id}'
 
-/** What a process has counted that answered so many reads, each of them in so many milliseconds. */
+/** The metrics of a process that answered this many reads, each in this many milliseconds. */
 function counted(reads: number, tookMs: number, gauges: readonly Gauge[] = []) {
   const metrics = new Metrics()
   for (let i = 0; i < reads; i++) metrics.countRequest(ROUTE, 'GET', 200, tookMs)
@@ -12,7 +12,7 @@ function counted(reads: number, tookMs: number, gauges: readonly Gauge[] = []) {
   return read
 }
 
-test('counters and histograms of several processes are added, also those that only some of them have', () => {
+test('counters and histograms of several processes are added, also those that only some processes have', () => {
   const other = new Metrics()
   other.countRequest('/commit', 'POST', 200, 3)
   other.commits.value = 5
@@ -32,23 +32,23 @@ test('counters and histograms of several processes are added, also those that on
   }
 })
 
-test('a gauge says in its help what it is of several processes: their sum, or the largest', () => {
+test('the help of a gauge says how several processes are combined: their sum, or the largest', () => {
   const gauges = (waiting: number, position: number): Gauge[] => [
-    { name: 'waiting', help: 'Who waits.', together: 'sum', value: () => waiting },
+    { name: 'waiting', help: 'Requests waiting.', together: 'sum', value: () => waiting },
     { name: 'position', help: 'How far.', value: () => position },
-    { name: 'cut', help: 'Who was cut.', type: 'counter', value: () => [{ labels: 'a="b"', value: waiting }] },
+    { name: 'cut', help: 'Requests cut.', type: 'counter', value: () => [{ labels: 'a="b"', value: waiting }] },
   ]
   const text = renderMetrics(addUpMetrics([counted(0, 0, gauges(1, 7)), counted(0, 0, gauges(2, 5))]))
   for (const lines of [
-    '# HELP waiting Who waits. Of several workers, their sum.\n# TYPE waiting gauge\nwaiting 3',
+    '# HELP waiting Requests waiting. Of several workers, their sum.\n# TYPE waiting gauge\nwaiting 3',
     '# HELP position How far. Of several workers, the largest.\n# TYPE position gauge\nposition 7',
-    '# HELP cut Who was cut.\n# TYPE cut counter\ncut{a="b"} 3',
+    '# HELP cut Requests cut.\n# TYPE cut counter\ncut{a="b"} 3',
   ]) {
     expect(text).toContain(`\n${lines}\n`)
   }
 })
 
-test('all lines of a name stand together, below its one help and type', () => {
+test('all lines of a name are together, below a single help and type', () => {
   const families = addUpMetrics([counted(1, 1), counted(1, 1)])
   const names = renderMetrics(families)
     .split('\n')

@@ -1,8 +1,8 @@
 /**
- * Counters, in the text format that Prometheus reads. Plain fields that are added to, since the read path cannot afford
- * a lookup by labels for each request; the labels are put on when somebody asks.
+ * Metrics, in the text format of Prometheus. Counters are plain fields, since the read path cannot afford a lookup by labels
+ * for each request. The labels are added when the metrics are read.
  *
- * What several processes have counted can be made one (`addUpMetrics`): a scrape reaches any of them.
+ * The metrics of several processes can be combined (`addUpMetrics`), since a scrape reaches any one of them.
  */
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { FetchesByCache } from './fetches-by-cache.js'
@@ -11,7 +11,7 @@ export class Counter {
   value = 0
 }
 
-/** Upper bounds, in seconds, of the latencies counted. */
+/** The upper bounds of the latency buckets, in seconds. */
 const BOUNDS_S: readonly number[] = [
   0.000_05, 0.0001, 0.000_25, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5,
 ]
@@ -32,14 +32,17 @@ export class Histogram {
 export interface Gauge {
   readonly name: string
   readonly help: string
-  /** Default gauge. */
+  /** Default: gauge. */
   readonly type?: 'gauge' | 'counter'
-  /** Of a gauge, over several processes; default max, since most are about the store that they share. */
+  /**
+   * How a gauge is combined over several processes. Default: max, since most gauges describe the store that the processes
+   * share.
+   */
   readonly together?: Together
   readonly value: ReadValue
 }
 
-/** One value, or several that labels tell apart: `cache="edge"`. */
+/** One value, or several with different labels: `cache="edge"`. */
 export type ReadValue = () => number | readonly LabelledValue[]
 
 export interface LabelledValue {
@@ -58,18 +61,18 @@ export function gauge(name: string, help: string, value: ReadValue, together: To
   return { name, help, value, together }
 }
 
-/** All lines of one name, as they can be sent to another process. */
+/** All lines of one metric, in a form that can be sent to another process. */
 export interface MetricFamily {
   readonly name: string
   readonly type: 'counter' | 'histogram' | 'gauge'
   readonly help: string
-  /** How those of several processes become one. */
+  /** How the values of several processes are combined. */
   readonly together: Together
   /** Each line: the name with its labels, and the value. */
   readonly lines: readonly (readonly [name: string, value: number])[]
 }
 
-/** Of several processes; lines that only some of them have are taken as they are. */
+/** Combines several processes. Lines that only some of them have are kept unchanged. */
 export function addUpMetrics(processes: readonly (readonly MetricFamily[])[]): readonly MetricFamily[] {
   const families = new Map<string, { readonly family: MetricFamily; readonly lines: Map<string, number> }>()
   for (const family of processes.flat()) {
@@ -137,22 +140,22 @@ export class Metrics {
     const latencies = [...this.#latencies].flatMap(([labels, histogram]) => histogramLines(labels, histogram))
     return [
       summed('freshet_requests_total', 'counter', 'Requests answered.', requests),
-      summed('freshet_request_seconds', 'histogram', 'From the request to the end of its answer.', latencies),
+      summed('freshet_request_seconds', 'histogram', 'Time from the request to the end of its answer.', latencies),
       counted('freshet_origin_reads_total', 'Objects read from the store for a GET.', this.originReads),
-      counted('freshet_not_modified_total', 'Answers 304: the reader had it already.', this.notModified),
+      counted('freshet_not_modified_total', 'Answers with 304: the reader already had the object.', this.notModified),
       readGauge(
         counter(
           'freshet_fetches_total',
-          'Reads below /db that were answered, by the cache that asked; 304: it was there already.',
+          'Reads below /db that were answered, by the cache that sent them; 304: the copy was there already.',
           () => this.ways.values(),
         ),
       ),
       counted('freshet_commits_total', 'Commits made.', this.commits),
       counted('freshet_conflicts_total', 'Commits refused because something had changed.', this.conflicts),
       counted('freshet_leases_total', 'Leases granted with such a refusal.', this.leases),
-      counted('freshet_replays_total', 'Operations sent again, and answered as the first time.', this.replays),
-      counted('freshet_queries_total', 'Queries run; what was answered 304 was not.', this.queries),
-      counted('freshet_query_examined_total', 'Objects looked at to run them.', this.queryExamined),
+      counted('freshet_replays_total', 'Operations that were sent again, and got their first answer.', this.replays),
+      counted('freshet_queries_total', 'Queries run, without those answered with 304.', this.queries),
+      counted('freshet_query_examined_total', 'Objects examined by these queries.', this.queryExamined),
       ...gauges.map(readGauge),
       this.#readDelay(),
     ]
@@ -163,7 +166,7 @@ export class Metrics {
     const lagOf = (nanoseconds: number) => (Number.isFinite(nanoseconds) ? nanoseconds / NANOSECONDS : 0)
     const value = () =>
       [50, 99].map(p => ({ labels: `quantile="${p / 100}"`, value: lagOf(this.#delay.percentile(p)) }))
-    const read = readGauge(gauge(name, 'How late timers were since the last scrape.', value))
+    const read = readGauge(gauge(name, 'How late timers fired since the last scrape.', value))
     this.#delay.reset()
     return read
   }

@@ -1,20 +1,23 @@
-/** Who came too late lately: writes and commits that were refused because something had changed, with what that was. */
+/** Recent conflicts: writes and commits that were refused because something had changed, and what that was. */
 import type { Key, Version } from '@freshet/protocol'
 import { Recent } from './recent.js'
 
 export interface Conflict {
   /** write: of one object, by If-Match or If-None-Match. commit: of several, or of a transaction. */
   readonly kind: 'write' | 'commit'
-  /** What was relied on and no longer held. Version 0: not there. `expected` is absent of lists, and where any of several would have done. */
+  /**
+   * The versions that the write depended on and that had changed. Version 0: absent. `expected` is missing for lists, and if
+   * any of several versions would have been accepted.
+   */
   readonly changed: readonly { readonly key: Key; readonly expected?: Version; readonly version: Version }[]
-  /** What would have been written. */
+  /** The keys that would have been written. */
   readonly writes: readonly Key[]
-  /** It was told when it is its turn. */
+  /** The refusal granted a lease. */
   readonly isLeased: boolean
 }
 
 const CONFLICTS_MAX = 500
-/** Of each, so many keys are remembered. */
+/** How many keys of each kind are remembered for each conflict. */
 const KEYS_MAX = 20
 
 export class RecentConflicts {

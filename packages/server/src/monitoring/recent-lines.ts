@@ -1,4 +1,4 @@
-/** The last lines of the log, so that they can be shown: all that is written, also what the log's level leaves out. */
+/** The most recent lines of the log, for display: all lines, including those below the log's level. */
 import type { Log, LogFields } from './log.js'
 import { Recent } from './recent.js'
 

@@ -1,11 +1,11 @@
 /**
- * The last so many of something. In memory, and of this process: for looking at, nothing relies on it. Where several processes serve the same
- * data, each has its own, and ids tell them apart.
+ * The most recent items of a kind, in the memory of this process. They are only for display: nothing depends on them. If
+ * several processes serve the same data, each has its own items, and the ids distinguish them.
  */
 export interface RecentItem {
   /** `{pid}-{number}` */
   readonly id: string
-  /** Of the day. */
+  /** The time of day. */
   readonly timeMs: number
 }
 
@@ -20,18 +20,18 @@ export class Recent<Item extends object> {
 
   add(item: Item): void {
     this.#items.push({ id: `${process.pid}-${++this.#count}`, timeMs: Date.now(), ...item })
-    // Now and then, since moving all of them is dearer than having a few too many.
+    // Only from time to time, since moving all items costs more than keeping some too many.
     if (this.#items.length > 2 * this.#max) this.#items = this.#items.slice(-this.#max)
   }
 
-  /** The oldest first. */
+  /** Oldest first. */
   list(): readonly (RecentItem & Item)[] {
     return this.#items.slice(-this.#max)
   }
 }
 
-/** What is remembered so. */
+/** The kinds of items that are remembered. */
 export type RecentKind = 'conflicts' | 'lines'
 
-/** That of all processes that serve the same data, given that of this one. */
+/** Given the items of this process, returns those of all processes that serve the same data. */
 export type AllRecent = (kind: RecentKind, own: readonly RecentItem[]) => Promise<readonly RecentItem[]>

@@ -14,7 +14,7 @@ async function record(act: (server: Awaited<ReturnType<typeof startServer>>) => 
   return { lines, records: lines.map(parseRecord) }
 }
 
-test('a server records what it acknowledged, and what it answered, without the values', async () => {
+test('a server records what it acknowledged and what it answered, without the values', async () => {
   const { lines, records } = await record(async server => {
     await server.put('/db/shop/products/1', { price: 1 })
     await server.fetch('/db/shop/products/1')
@@ -36,7 +36,7 @@ test('a server records what it acknowledged, and what it answered, without the v
   expect(lines.join()).not.toContain('price')
 })
 
-test('what it recorded keeps the promise that an origin makes; an older answer would not', async () => {
+test('the recording keeps the promise of an origin, and an older answer would break it', async () => {
   const { records } = await record(async server => {
     for (let price = 0; price < 20; price++) {
       await server.put('/db/shop/products/1', { price })

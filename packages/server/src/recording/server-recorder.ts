@@ -1,6 +1,6 @@
 /**
- * Records what this server acknowledged and answered, for the checker in `core/history`: the truth that readers are held
- * to. Lists are not recorded, but each write names the bucket whose list it changes.
+ * Records what this server acknowledged and answered, for the checker in `core/history`: the truth that readers are checked
+ * against. Lists are not recorded, but each write names the bucket whose list it changes.
  */
 import { randomBytes } from 'node:crypto'
 import { cristianOffset } from '@freshet/core/clock'
@@ -9,26 +9,29 @@ import type { Commit, CommitResult, Store } from '@freshet/core/store'
 import { bucketOfKey, type Key, type Path, type Position, pathOfKey, type Version } from '@freshet/protocol'
 
 export interface ServerRecordOptions {
-  /** Takes one line of the recording, without its end, in order. It must not throw. */
+  /** Receives the lines of the recording in order, without line breaks. It must not throw. */
   readonly write: (line: string) => void
-  /** The share of objects that is recorded, from 0 to 1; decided by their names, so clients record the same ones. */
+  /** The share of objects that is recorded, from 0 to 1. Their names decide, so clients record the same objects. */
   readonly sample?: number
   /** Records hashes under this secret instead of paths. Clients need the same secret. */
   readonly hashPaths?: string
-  /** Which of how many servers over the same store, if all of them record; then it is known that no write is missing. */
+  /**
+   * Which of how many servers over the same store this is, if all of them record. Then the checker knows that no write is
+   * missing.
+   */
   readonly part?: readonly [index: number, count: number]
 }
 
 export interface ServerRecorderParts {
   readonly store: Store
-  /** Milliseconds that never go back, and the clock's name. */
+  /** Milliseconds that never go back, and the name of the clock. */
   readonly clock: { readonly id: string; readonly nowMs: () => number }
-  /** This recorder's, unique. */
+  /** The unique id of this recorder. */
   readonly id: string
 }
 
 const REPEAT_MS = 5000
-/** The store's clock is read as whole milliseconds, rounded down. */
+/** The store's clock is read in whole milliseconds, rounded down. */
 const STEP_US = 1000
 
 export function createServerRecorder(options: ServerRecordOptions, store: Store): ServerRecorder {
@@ -50,19 +53,19 @@ export class ServerRecorder {
     this.#history = new HistoryRecorder({ ...options, clock: parts.clock.id })
   }
 
-  /** Before the first request. */
+  /** Must be called before the first request. */
   async start(): Promise<void> {
     await this.#announce()
   }
 
-  /** Ends the recording with a last word about the clock. */
+  /** Ends the recording with a final line about the clock. */
   async stop(): Promise<void> {
     this.#isStopped = true
     clearTimeout(this.#timer)
     await this.#announce()
   }
 
-  /** Commits, and records it if it was done. */
+  /** Commits, and records the commit if it was made. */
   async commit(commit: Commit): Promise<CommitResult> {
     const beganUs = this.#nowUs()
     const result = await this.#parts.store.commit(commit)
@@ -78,7 +81,7 @@ export class ServerRecorder {
     return result
   }
 
-  /** A read of one object that was begun then, by `performance.now()`; version 0 if there is no such object. */
+  /** Records a read of one object that started at this time, by `performance.now()`; version 0 if the object does not exist. */
   answered(key: Key, version: Version, position: Position, beganMs: number): void {
     const path: Path = pathOfKey(key)
     const times = { beganUs: Math.floor(beganMs * 1000), endedUs: this.#nowUs() }
@@ -95,7 +98,7 @@ export class ServerRecorder {
     if (this.#timer !== undefined || this.#isStopped) return
     this.#timer = setTimeout(() => {
       this.#timer = undefined
-      // A store that is just being closed has nothing more to say.
+      // A store that is being closed may fail here, which does not matter.
       this.#announce().catch(() => undefined)
     }, REPEAT_MS).unref()
   }

@@ -1,4 +1,4 @@
-/** A request that has found its route: what a handler is given, and what it may answer. */
+/** A request whose route is known: what a handler receives, and what it may return. */
 import type { MaybePromise } from '@freshet/core/store'
 import type { Admission } from '../access/access.js'
 import type { Caller } from '../access/caller.js'
@@ -11,33 +11,33 @@ export interface Call {
   /** The variable segments of the route, in order, decoded. */
   readonly names: readonly string[]
   readonly parameters: Parameters
-  /** Undefined where everybody may do everything. */
+  /** Undefined: everybody may do everything. */
   readonly caller: Caller | undefined
 }
 
-/** Before it is known who calls. */
+/** Before the caller is identified. */
 export type RoutedCall = Omit<Call, 'caller'>
 
-/** Undefined if the handler has answered, or will answer, by itself. */
+/** Undefined if the handler has sent the answer itself, or will send it. */
 export type Handler = (call: Call) => MaybePromise<Answer | undefined>
 
 export type Method = 'GET' | 'PUT' | 'POST' | 'PATCH' | 'DELETE'
 
 export interface RouteMethod extends Admission {
   readonly handle: Handler
-  /** The names of the query parameters it takes. */
+  /** The names of the accepted query parameters. */
   readonly parameters?: readonly string[]
-  /** Whether requests may have a body; others are refused if they do. */
+  /** Whether requests may have a body. If not, requests with a body are refused. */
   readonly takesBody?: boolean
 }
 
 export interface Route {
   /** As OpenAPI writes it. */
   readonly pattern: string
-  /** HEAD comes with GET, OPTIONS with everything. */
+  /** GET includes HEAD, and every route has OPTIONS. */
   readonly methods: Readonly<Partial<Record<Method, RouteMethod>>>
-  /** The last name stands for any number of segments. */
+  /** The last name matches any number of segments. */
   readonly isOpenEnded?: boolean
-  /** A page that people write with a slash at its end as well: they are sent on. */
+  /** A page whose address people also write with a slash at the end, which is redirected. */
   readonly isPage?: boolean
 }

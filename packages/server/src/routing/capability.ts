@@ -1,6 +1,6 @@
 /**
- * What can be joined to a server when it is created: routes beside its own, and work that goes on while the server runs. The server
- * knows no capability by name; whoever creates the server chooses, such as the `freshet` command.
+ * A capability is joined to a server when it is created: it adds routes, and work that runs while the server does. The server
+ * knows no capability by name; the program that creates the server chooses, such as the `freshet` command.
  */
 import type { AuditTrail } from '../access/audit-trail.js'
 import type { Replies } from '../http/replies.js'
@@ -17,18 +17,18 @@ export interface Capability {
   gauges(): readonly Gauge[]
   /** Called once, when the server has read its change log. Must not throw. */
   start(): void
-  /** Called once, when every request has been answered. The audit still takes notes until this resolves. */
+  /** Called once, when every request has been answered. The audit still accepts entries until this resolves. */
   stop(): Promise<void>
 }
 
-/** What `/openapi.json` says of the routes; every part by name. */
+/** The parts of `/openapi.json` about the capability's routes, by name. */
 export interface ApiDescription {
   readonly paths: Readonly<Record<string, unknown>>
   readonly schemas: Readonly<Record<string, unknown>>
   readonly parameters: Readonly<Record<string, unknown>>
 }
 
-/** What a server lends to its capabilities. */
+/** The parts of the server that its capabilities can use. */
 export interface CapabilityHost {
   readonly settings: ServerSettings
   readonly log: Log

@@ -1,6 +1,6 @@
 /**
- * From a request to the handler of its route, or to the refusal. GET and HEAD of what has another, canonical spelling
- * are redirected to it; nothing else is: a write under a spelling that is not the one would be lost to caches.
+ * Leads a request to the handler of its route, or refuses it. GET and HEAD requests whose URL is not canonical are redirected.
+ * Other methods are refused: a cache would not see that such a write changes its copy.
  */
 import { FreshetError } from '@freshet/protocol'
 import { type Answer, redirectAnswer } from '../http/answer.js'
@@ -25,7 +25,7 @@ export type Routed =
 
 export class Router {
   readonly #routes: readonly CompiledRoute[]
-  /** By their spelling with a slash at the end. */
+  /** Pages, by their address with a slash at the end. */
   readonly #pages: ReadonlyMap<string, string>
   readonly #cors: Cors
   readonly #urlBytesMax: number
@@ -37,7 +37,7 @@ export class Router {
     this.#urlBytesMax = urlBytesMax
   }
 
-  /** Whether there is nothing wrong with the host and the length of the URL; `route` refuses what there is. */
+  /** Whether the host and the length of the URL are valid; otherwise `route` refuses the request. */
   takes(url: string, host: string): boolean {
     return url.length <= this.#urlBytesMax && HOST.test(host)
   }
@@ -79,7 +79,7 @@ export class Router {
   #find({ segments, rawPath }: Target): CompiledRoute {
     const found = this.#routes.find(({ route, parts }) => matches(parts, segments, route.isOpenEnded ?? false))
     if (found) return found
-    throw new FreshetError('ROUTE_UNKNOWN', `There is nothing at ${rawPath.slice(0, 80)}. GET / lists what there is.`)
+    throw new FreshetError('ROUTE_UNKNOWN', `There is nothing at ${rawPath.slice(0, 80)}. GET / lists the resources.`)
   }
 }
 
@@ -112,7 +112,7 @@ function checkHeaders({ request: { headers, rawHeaders, httpVersionMinor } }: Ex
     throw new FreshetError('HEADER_INVALID', 'A request needs one Host header that names a host.')
   }
   if (headers.expect !== undefined && headers.expect.toLowerCase() !== '100-continue') {
-    throw new FreshetError('HEADER_INVALID', 'The only expectation that is met is 100-continue.')
+    throw new FreshetError('HEADER_INVALID', 'The only supported expectation is 100-continue.')
   }
 }
 
@@ -124,7 +124,7 @@ function sendOn(exchange: Exchange, page: string): Routed {
 
 function redirect(method: string, canonical: string): Routed {
   if (method !== 'GET' && method !== 'HEAD') {
-    throw new FreshetError('URL_INVALID', `This URL has another spelling, which is the one to use: ${canonical}`, {
+    throw new FreshetError('URL_INVALID', `Use the canonical spelling of this URL: ${canonical}`, {
       details: { canonical },
     })
   }
@@ -132,7 +132,7 @@ function redirect(method: string, canonical: string): Routed {
 }
 
 function notAllowed(method: string, allow: readonly string[]): FreshetError {
-  return new FreshetError('METHOD_NOT_ALLOWED', `${method} is not possible here, only ${allow.join(', ')}.`, {
+  return new FreshetError('METHOD_NOT_ALLOWED', `${method} is not allowed here, only ${allow.join(', ')}.`, {
     details: { allow },
   })
 }

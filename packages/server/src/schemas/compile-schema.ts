@@ -1,9 +1,9 @@
 /**
- * A schema made ready to check objects, by ajv, which turns it into a function (docs/decisions/0006). It is loaded when the
- * first schema is met: most servers start without one.
+ * Compiles a schema into a check of objects, with ajv, which turns it into a function (docs/decisions/0006). ajv is loaded with
+ * the first schema, since most servers start without one.
  *
- * JSON Schema 2020-12 as the standard has it, and stricter where a mistake would go unnoticed: unknown keywords are refused,
- * unless they begin with `x-`. `format` describes and does not check, which is the standard's default.
+ * The dialect is JSON Schema 2020-12, but stricter where a mistake would go unnoticed: unknown keywords are refused, unless
+ * they start with `x-`. `format` describes and does not check, which is the standard's default.
  */
 import { FreshetError, type JsonSchema } from '@freshet/protocol'
 import type { Ajv2020, ErrorObject, Options } from 'ajv/dist/2020.js'
@@ -15,8 +15,8 @@ import { subschemas } from './subschemas.js'
 export interface CompiledSchema {
   readonly references: readonly CheckedReference[]
   /**
-   * Every place where the value is not as the schema says, as far as they are worth telling. Of a value from more bytes
-   * than people write by hand, the first alone: half a million wrong elements would keep everybody waiting.
+   * The places where the value violates the schema, at most `VIOLATIONS_MAX`. For a value larger than people write by hand,
+   * only the first: collecting half a million wrong elements would block all other requests.
    */
   check(value: unknown, bytes: number): readonly Misplaced[]
 }
@@ -27,17 +27,17 @@ export interface Misplaced {
   readonly expected: string
 }
 
-/** So many places are told; who corrects them will see the others. */
+/** How many places are reported. After correcting these, the client sees the others. */
 export const VIOLATIONS_MAX = 20
-const TOLD_IN_FULL_BYTES_MAX = 64 * 1024
+const REPORTED_IN_FULL_BYTES_MAX = 64 * 1024
 const SCHEMA_BYTES_MAX = 64 * 1024
 const DIALECT = 'https://json-schema.org/draft/2020-12/schema'
-/** What would make the validator do something else than to check: answer later, or meddle with prototypes. */
+/** Keywords that would make the validator do more than check: answer later, or change prototypes. */
 const FORBIDDEN = ['$async', '__proto__']
 
 const OPTIONS: Options = {
   allErrors: true,
-  // Else every object would have a `constructor`.
+  // Otherwise, every object would have a `constructor`.
   ownProperties: true,
   strictSchema: true,
   strictNumbers: true,
@@ -45,7 +45,7 @@ const OPTIONS: Options = {
   strictTuples: false,
   strictRequired: false,
   validateFormats: false,
-  // Its own copy checks that the schema is one, once for all: building that takes most of the time.
+  // `metaSchema` validates all schemas: building such a validator takes most of the time.
   validateSchema: false,
   addUsedSchema: false,
   logger: false,
@@ -62,14 +62,19 @@ export async function compileSchema(schema: JsonSchema): Promise<CompiledSchema>
   return {
     references,
     check: (value, bytes) => {
-      if (bytes > TOLD_IN_FULL_BYTES_MAX) toTheFirst ??= compile(schema, new Ajv2020({ ...options, allErrors: false }))
-      const validate = bytes > TOLD_IN_FULL_BYTES_MAX ? toTheFirst! : toTheEnd
+      if (bytes > REPORTED_IN_FULL_BYTES_MAX) {
+        toTheFirst ??= compile(schema, new Ajv2020({ ...options, allErrors: false }))
+      }
+      const validate = bytes > REPORTED_IN_FULL_BYTES_MAX ? toTheFirst! : toTheEnd
       return validate(value) ? [] : (validate.errors ?? []).slice(0, VIOLATIONS_MAX).map(misplaced)
     },
   }
 }
 
-/** Of `pattern` and `patternProperties`. `code` is where the validator would find it if it were written to a file. */
+/**
+ * Compiles `pattern` and `patternProperties`. `code` is where the validator would find the function if it were written to a
+ * file.
+ */
 function linearPatterns(engine: typeof RE2JS): NonNullable<NonNullable<Options['code']>['regExp']> {
   return Object.assign((pattern: string) => compilePattern(pattern, engine), { code: 'linearPatterns' })
 }
@@ -78,7 +83,7 @@ let metaSchema: Ajv2020 | undefined
 
 function checkForm(schema: JsonSchema, Ajv: typeof Ajv2020): void {
   const bytes = Buffer.byteLength(JSON.stringify(schema))
-  if (bytes > SCHEMA_BYTES_MAX) throw invalid(`it has ${bytes} bytes, and may have ${SCHEMA_BYTES_MAX}`)
+  if (bytes > SCHEMA_BYTES_MAX) throw invalid(`it has ${bytes} bytes, but at most ${SCHEMA_BYTES_MAX} are allowed`)
   const { $schema = DIALECT } = schema
   if ($schema !== DIALECT) throw invalid(`$schema must be ${DIALECT}, or be left out`)
   metaSchema ??= new Ajv({ ...OPTIONS, validateSchema: true })
@@ -88,7 +93,7 @@ function checkForm(schema: JsonSchema, Ajv: typeof Ajv2020): void {
   }
   for (const inner of subschemas(schema)) {
     const forbidden = FORBIDDEN.find(keyword => Object.hasOwn(inner, keyword))
-    if (forbidden !== undefined) throw invalid(`it may not have ${forbidden}`)
+    if (forbidden !== undefined) throw invalid(`it must not contain ${forbidden}`)
   }
 }
 
@@ -100,7 +105,7 @@ function compile(schema: JsonSchema, ajv: Ajv2020) {
   try {
     return ajv.compile(schema)
   } catch (cause) {
-    // An unknown keyword, a $ref that leads nowhere, a pattern that is no regular expression, or none that is matched in linear time.
+    // An unknown keyword, a dangling $ref, an invalid regular expression, or one that cannot be matched in linear time.
     throw invalid((cause as Error).message.replace(/^strict mode: /, ''), cause)
   }
 }
@@ -122,5 +127,5 @@ function short(value: unknown): string {
 }
 
 function invalid(reason: string, cause?: unknown): FreshetError {
-  return new FreshetError('SCHEMA_INVALID', `This cannot be the schema of a bucket: ${reason}.`, { cause })
+  return new FreshetError('SCHEMA_INVALID', `This is not a valid schema for a bucket: ${reason}.`, { cause })
 }

@@ -4,14 +4,14 @@ import { describe, expect, test } from 'vitest'
 import { compilePattern } from './linear-pattern.js'
 
 describe('a pattern', () => {
-  test('takes time in proportion to the text, however it is nested', () => {
+  test('takes time proportional to the text, however it is nested', () => {
     const nested = compilePattern('^(a+)+$', RE2JS)
     const costOf = (length: number) => {
       const startMs = performance.now()
       expect(nested.test(`${'a'.repeat(length)}!`)).toBe(false)
       return performance.now() - startMs
     }
-    // A backtracking engine takes twice as long for each further character: 13 s for 28.
+    // A backtracking engine takes twice as long for each additional character: 13 s for 28.
     expect(costOf(28)).toBeLessThan(5000)
     expect(costOf(200_000)).toBeLessThan(20_000)
   })
@@ -25,7 +25,7 @@ describe('a pattern', () => {
     ['^.{1,2000}$', 'cannot be matched'],
     ['(((x{100}){10}){10})', 'cannot be matched'],
     ['^(?:[a-z]{1,900}){1,9}$', 'cannot be matched'],
-    ['a{1000}b{1000}c{1000}d{1000}e{1000}', 'steps, and may have 4096'],
+    ['a{1000}b{1000}c{1000}d{1000}e{1000}', 'steps, but at most 4096 are allowed'],
     ['[', 'Invalid regular expression'],
     ['a**', 'Invalid regular expression'],
   ])('%s is refused, with a reason', (pattern, reason) => {
@@ -52,7 +52,7 @@ describe('a pattern', () => {
     ['^\\/\\-?$'.replace('\\-', '-'), '/', true],
     ['^(?<year>\\d{4})$', '2026', true],
     ['b', 'abc', true],
-  ])('%s means of %j what it means in ECMAScript', (pattern, text, isMatch) => {
+  ])('%s matches %j as in ECMAScript', (pattern, text, isMatch) => {
     expect(new RegExp(pattern, 'u').test(text)).toBe(isMatch)
     expect(compilePattern(pattern, RE2JS).test(text)).toBe(isMatch)
   })

@@ -1,19 +1,21 @@
 /**
- * Regular expressions of schemas, matched in time that grows with the text and not faster: by RE2JS, a port of RE2 (docs/decisions/0028).
- * A backtracking engine takes exponential time for some expressions, and which ones cannot be told reliably beforehand.
+ * Regular expressions of schemas, matched in time proportional to the length of the text, by RE2JS, a port of RE2
+ * (docs/decisions/0028). A backtracking engine takes exponential time for some expressions, and there is no reliable way to
+ * detect these beforehand.
  *
- * The language is ECMAScript's, with the flag `u`, as JSON Schema has it. RE2 spells some of it differently, and means something
- * else by `.` and `\s`, so an expression is translated. What RE2 cannot do in linear time is refused: lookaround and references to groups.
+ * The language is that of ECMAScript with the flag `u`, as JSON Schema requires. RE2 spells some of it differently, and means
+ * something else by `.` and `\s`, so an expression is translated. What RE2 cannot do in linear time is refused: lookaround and
+ * references to groups.
  */
 import type { RE2JS } from 're2js'
 
 export interface LinearPattern {
   test(text: string): boolean
-  /** The expression. The validator takes two patterns with the same text for the same one. */
+  /** The expression. The validator treats two patterns with the same text as the same pattern. */
   toString(): string
 }
 
-/** Steps of the compiled expression: a text costs at most this many for each character. */
+/** The maximum size of a compiled expression: matching costs at most this many steps for each character. */
 const PROGRAM_STEPS_MAX = 4096
 /** ECMAScript's white space and line ends: \s. */
 const SPACES =
@@ -24,15 +26,16 @@ const NOT_SPACES =
 const ANY_CHARACTER = '[^\\n\\r\\x{2028}\\x{2029}]'
 const CONTROLS: Readonly<Record<string, string>> = { f: '\\f', n: '\\n', r: '\\r', t: '\\t', v: '\\x{b}', 0: '\\x{0}' }
 
-/** Throws an Error that says what about the expression is wrong, or cannot be done. */
+/** Throws an Error that says what is wrong with the expression, or not supported. */
 export function compilePattern(pattern: string, engine: typeof RE2JS): LinearPattern {
-  // What ECMAScript does not take is a mistake; after this, all that is met below is well formed.
+  // Throws if ECMAScript does not accept the expression. The code below relies on its being well-formed.
   new RegExp(pattern, 'u')
   const compiled = compileTranslated(pattern, engine)
   const steps = compiled.programSize()
   if (steps > PROGRAM_STEPS_MAX) {
     throw new Error(
-      `the pattern ${JSON.stringify(pattern)} has ${steps} steps, and may have ${PROGRAM_STEPS_MAX}; shorten its repetitions`,
+      `the pattern ${JSON.stringify(pattern)} has ${steps} steps, but at most ${PROGRAM_STEPS_MAX} are allowed; shorten its ` +
+        'repetitions',
     )
   }
   return { test: text => compiled.test(text), toString: () => pattern }
@@ -53,7 +56,7 @@ function unsupported(pattern: string, reason: string, cause?: unknown): Error {
   return new Error(`the pattern ${JSON.stringify(pattern)} cannot be matched in linear time: ${reason}`, { cause })
 }
 
-/** From ECMAScript's spelling to RE2's, character by character. */
+/** Translates from ECMAScript's syntax to RE2's, character by character. */
 class Translation {
   readonly #pattern: string
   #at = 0
@@ -89,7 +92,7 @@ class Translation {
 
   #inClass(character: string): string {
     if (character === ']') this.#isInClass = false
-    // In RE2 a bracket may begin [:alpha:].
+    // In RE2, a bracket may start [:alpha:].
     return character === '[' ? '\\[' : character
   }
 
@@ -101,7 +104,7 @@ class Translation {
     const name = /^\?<[^>]+>/.exec(this.#pattern.slice(this.#at))
     if (name !== null) this.#at += name[0].length
     else if (this.#takes('?')) throw new Unsupported('it changes flags within a group')
-    // Groups only hold together: nothing is captured.
+    // No group needs to capture.
     return '(?:'
   }
 
@@ -115,7 +118,7 @@ class Translation {
     if (letter === 'S') return this.#isInClass ? NOT_SPACES : `[${NOT_SPACES}]`
     if (letter === 'b' && this.#isInClass) return '\\x{8}'
     if (letter === 'k' || /[1-9]/.test(letter)) throw new Unsupported('it refers to a group')
-    // What else is left: d, D, w, W, b, B mean the same, and so does any character of the syntax.
+    // d, D, w, W, b and B mean the same in both, and so does every escaped character of the syntax.
     return CONTROLS[letter] ?? `\\${letter}`
   }
 

@@ -1,6 +1,6 @@
 /**
- * The steps of a migration that a server takes by itself: rename, default, remove. They work on text, so that what they do
- * not touch stays as it was sent, byte for byte.
+ * The steps of a migration that the server performs: rename, default, remove. They work on text, so that the parts they do not
+ * change stay as they were sent, byte for byte.
  */
 import { FreshetError, type Migration, type MigrationStep } from '@freshet/protocol'
 import { type JsonNode, parseJsonTree } from '../json/json-text.js'
@@ -10,12 +10,12 @@ const STEPS_MAX = 100
 const NAME = /^[\w.-]{1,100}$/
 const POINTER = /^(?:\/(?:[^~/]|~[01])*)+$/
 
-/** As a client sent it. Throws BODY_INVALID. */
+/** Parses a migration as a client sends it. Throws BODY_INVALID. */
 export function readMigration(value: unknown): Migration {
   if (!isObject(value)) throw invalid('it must be { "steps": [...] } or { "by": "client", "name" }')
   const { name, steps, by, ...others } = value
   const [unknown] = Object.keys(others)
-  if (unknown !== undefined) throw invalid(`there is no ${JSON.stringify(unknown)}, only name, steps and by`)
+  if (unknown !== undefined) throw invalid(`there is no member ${JSON.stringify(unknown)}, only name, steps and by`)
   if (name !== undefined && (typeof name !== 'string' || !NAME.test(name))) {
     throw invalid('name must have 1 to 100 letters, digits, dots, dashes and underscores')
   }
@@ -43,10 +43,10 @@ function isPointer(value: unknown): value is string {
 }
 
 function invalid(reason: string): FreshetError {
-  return new FreshetError('BODY_INVALID', `This cannot be a migration: ${reason}.`)
+  return new FreshetError('BODY_INVALID', `This is not a valid migration: ${reason}.`)
 }
 
-/** An object, as text, after all steps. Throws an Error that says which step cannot be taken. */
+/** An object, as text, after all steps. Throws an Error that names the step that cannot be performed. */
 export function takeSteps(text: string, steps: readonly MigrationStep[]): string {
   const before = parseJsonTree(text)
   const after = steps.reduce(takeStep, before)
@@ -62,10 +62,10 @@ function takeStep(object: JsonNode, step: MigrationStep): JsonNode {
   const moved = find(object, namesOf(step.rename))
   if (moved === undefined) return object
   const taken = find(object, namesOf(step.to))
-  if (taken !== undefined) throw new Error(`${step.rename} cannot be renamed: there is a ${step.to} already`)
+  if (taken !== undefined) throw new Error(`${step.rename} cannot be renamed: ${step.to} already exists`)
   const without = edit(object, namesOf(step.rename), () => undefined)
   const renamed = edit(without, namesOf(step.to), () => moved)
-  if (renamed === without) throw new Error(`${step.rename} cannot be renamed: nothing can hold ${step.to}`)
+  if (renamed === without) throw new Error(`${step.rename} cannot be renamed: no object can contain ${step.to}`)
   return renamed
 }
 
@@ -80,7 +80,7 @@ function find(node: JsonNode, names: readonly string[]): JsonNode | undefined {
   return names.reduce<JsonNode | undefined>((at, name) => at?.members?.get(name), node)
 }
 
-/** The same node if nothing changes. What would hold the field must be there, and be an object. */
+/** Returns the same node if nothing changes. The parent of the field must exist, and be an object. */
 function edit(
   node: JsonNode,
   [name = '', ...rest]: readonly string[],

@@ -1,10 +1,10 @@
 /**
- * References between objects: `"x-reference": "shop/customers"` says that a text is the id of an object there. With
- * `{ "bucket": "shop/customers", "check": true }` that object must exist when the reference is written.
+ * References between objects: `"x-reference": "shop/customers"` says that a text is the id of an object there. With `{
+ * "bucket": "shop/customers", "check": true }`, that object must exist when the reference is written.
  *
- * Where checked references are is found in the schema once, as paths into objects. That is only possible where it does not
- * depend on the object which part of the schema applies: below `properties`, `items`, `allOf` and `$ref`. Elsewhere a
- * checked reference is refused, rather than not checked.
+ * The checked references of a schema are found once, as paths into objects. That is possible only where the object does not
+ * decide which part of the schema applies: below `properties`, `items`, `allOf` and `$ref`. Elsewhere, a schema with a checked
+ * reference is refused, so that no check is silently left out.
  */
 import { FreshetError, type JsonSchema, type Key, parseBucketName, type Reference } from '@freshet/protocol'
 import { isObject, subschemas } from './subschemas.js'
@@ -32,8 +32,8 @@ export function checkedReferences(schema: JsonSchema): readonly CheckedReference
     const reference = referenceOf(inner)
     if (!reference?.check || reached.has(inner)) continue
     throw invalid(
-      `a checked reference to ${reference.bucket} stands where it cannot be followed. ` +
-        'Reach it by properties, items, allOf and $ref alone, without going round in a circle; or leave out "check"',
+      `a checked reference to ${reference.bucket} is at a place where it cannot be followed. ` +
+        'Reach it only through properties, items, allOf and $ref, without cycles; or leave out "check"',
     )
   }
   return found
@@ -49,7 +49,7 @@ export function checkedReferences(schema: JsonSchema): readonly CheckedReference
     if (isObject(node.properties)) {
       for (const [name, inner] of Object.entries(node.properties)) walk(inner, [...path, name], inside)
     }
-    // After prefixItems, items are the others only.
+    // After prefixItems, items describes only the remaining elements.
     if (node.prefixItems === undefined) walk(node.items, [...path, null], inside)
     if (Array.isArray(node.allOf)) for (const inner of node.allOf) walk(inner, path, inside)
     if (typeof node.$ref === 'string') walk(follow(schema, node.$ref), path, inside)
@@ -86,7 +86,7 @@ function referenceOf(schema: JsonSchema): Reference | undefined {
   return { bucket, check }
 }
 
-/** A JSON pointer within the schema; the validator has refused those that lead nowhere. Other references are not followed. */
+/** Follows a JSON pointer within the schema; the validator has refused dangling ones. Other references are not followed. */
 function follow(schema: JsonSchema, reference: string): unknown {
   if (reference !== '#' && !reference.startsWith('#/')) return undefined
   const steps = decodeURIComponent(reference.slice(1)).split('/').slice(1)
@@ -100,5 +100,5 @@ function malformed(): FreshetError {
 }
 
 function invalid(reason: string): FreshetError {
-  return new FreshetError('SCHEMA_INVALID', `This cannot be the schema of a bucket: ${reason}.`)
+  return new FreshetError('SCHEMA_INVALID', `This is not a valid schema for a bucket: ${reason}.`)
 }

@@ -1,7 +1,7 @@
-/** The schemas within a schema. What stands under `const`, `enum`, `default` and `examples` is data, and is left alone. */
+/** The schemas within a schema. The contents of `const`, `enum`, `default` and `examples` are data, and are ignored. */
 import type { JsonSchema } from '@freshet/protocol'
 
-/** Keywords with a schema under each name, with a list of schemas, with one schema. */
+/** Keywords with a schema under each name, with a list of schemas, and with one schema. */
 const NAMED = ['properties', 'patternProperties', '$defs', 'definitions', 'dependentSchemas']
 const LISTED = ['allOf', 'anyOf', 'oneOf', 'prefixItems']
 const SINGLE = [
@@ -9,7 +9,7 @@ const SINGLE = [
   ...['not', 'if', 'then', 'else', 'contentSchema'],
 ]
 
-/** It and all within it. It need not be valid. */
+/** The schema and all schemas within it. It need not be valid. */
 export function* subschemas(schema: unknown): Generator<JsonSchema, void, undefined> {
   if (!isObject(schema)) return
   yield schema

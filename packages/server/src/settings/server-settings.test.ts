@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { completeSettings, DEFAULT_SETTINGS } from './server-settings.js'
 
-test('what is not set has its default', () => {
+test('a setting that is not given has its default', () => {
   expect(completeSettings({ lifetimeMs: 5000 })).toEqual({ ...DEFAULT_SETTINGS, lifetimeMs: 5000 })
 })
 

@@ -1,92 +1,98 @@
 /**
- * Everything about a server that can be set, with its default. Servers over the same data must have the same settings:
- * each of them answers for copies that the others handed out.
+ * All settings of a server, with their defaults. Servers over the same data must have the same settings, since each of them is
+ * responsible for copies that the others handed out.
  */
 export interface ServerSettings {
-  /** How long caches may keep an object, where its bucket does not say otherwise. */
+  /** How long caches may keep an object, unless its bucket sets another lifetime. */
   readonly lifetimeMs: number
-  /** The longest lifetime that a bucket may ask for. The sketch remembers changes for at least as long. */
+  /** The longest lifetime that a bucket may have. The sketch remembers changes for at least that long. */
   readonly lifetimeMsMax: number
-  /** A response that has not left by then is cut: the window counts on it. */
+  /** A response that takes longer to send is cut: the window depends on that. */
   readonly responseMsMax: number
   /** Added to the window, for caches that serve a little past expiry. */
   readonly slackMs: number
   /** How long the open tail of the sketch grows before it becomes a segment. */
   readonly slotMs: number
-  /** Of the sketch's filters; a false positive costs a reader one more fetch. */
+  /** For the sketch's filters. A false positive costs a reader one more fetch. */
   readonly falsePositiveRateMax: number
-  /** Whether this server may be the keeper: the one of all those over the same data that trims the log, and does other work that is to be done once. */
+  /**
+   * Whether this server may be the keeper: of all servers over the same data, the one that trims the log and does other work
+   * that must be done only once.
+   */
   readonly mayKeep: boolean
   readonly trimIntervalMs: number
 
-  /** How long `?at=` waits for a position that is not reached yet, and how many may wait at once. */
+  /** How long `?at=` waits for a position that has not been reached yet, and how many requests may wait at once. */
   readonly positionWaitMsMax: number
   readonly positionWaitersMax: number
 
   readonly eventClientsMax: number
-  /** What may wait for one slow client of /coherence/events before it is cut. */
+  /** How much data may wait for one slow client of /coherence/events before it is disconnected. */
   readonly eventBufferBytesMax: number
-  /** Who listens hears of nothing new this often. Must be less than the staleness that readers allow. */
+  /** How often readers of events get a heartbeat if nothing changes. Must be shorter than the staleness that readers allow. */
   readonly heartbeatMs: number
-  /** Changes are gathered for so long and pushed together. */
+  /** For how long changes are gathered before they are pushed together. */
   readonly eventIntervalMs: number
 
   readonly bodyBytesMax: number
-  /** Of `POST /commit`; each value in it is still held to `bodyBytesMax`. */
+  /** For `POST /commit`. Each value in it is still limited by `bodyBytesMax`. */
   readonly commitBodyBytesMax: number
-  /** Of all bodies of requests that are not answered yet, together; an address may hold as much as is still free. */
+  /** For all bodies of unanswered requests together. An address may hold as much as is still free. */
   readonly receivedBytesMax: number
-  /** A body that arrives more slowly for some seconds is refused. */
+  /** A body that arrives more slowly than this for some seconds is refused. */
   readonly bodyBytesPerSMin: number
   readonly jsonDepthMax: number
-  /** Members of objects and elements of arrays, all together, in one body. */
+  /** Members of objects and elements of arrays, added up, in one body. */
   readonly jsonMembersMax: number
-  /** Of new ids; 512 at most, since the protocol has no longer ones. */
+  /** For new ids. At most 512, the limit of the protocol. */
   readonly idBytesMax: number
   readonly commitWritesMax: number
   readonly commitReadsMax: number
-  /** The longest that a refused commit may have its objects leased; 0 for no leases. */
+  /** The longest lease of objects that a refused commit can get; 0 for no leases. */
   readonly leaseMsMax: number
   readonly listLimitMax: number
-  /** So many counters of a bucket are added up, or looked through for the largest. */
+  /** How many counters of a bucket are added up, or searched for the largest. */
   readonly countersMax: number
-  /** A page of a list is cut when it is longer, and the next one goes on from there. */
+  /** A page of a list that would be longer is cut, and the next page continues from there. */
   readonly listBytesMax: number
   readonly bucketsMax: number
-  /** So many Idempotency-Keys are remembered of a namespace, where there are rules; our clients' ids do not count. */
+  /** How many Idempotency-Keys are remembered for a namespace, if there are rules. The ids of our clients do not count. */
   readonly keysPerNamespaceMax: number
   readonly urlBytesMax: number
   readonly headerBytesMax: number
-  /** A request that has not arrived by then is refused. */
+  /** A request that takes longer to arrive is refused. */
   readonly requestMsMax: number
   readonly keepAliveMs: number
 
-  /** Bodies from this size on are compressed for those who accept it. */
+  /** Bodies of at least this size are compressed for clients that accept that. */
   readonly compressBytesMin: number
   readonly compressedCacheBytesMax: number
   /** Memory for objects that are read often; 0 for none. */
   readonly hotCacheBytesMax: number
   /** The longest that a query over shards may take, with all its rounds. */
   readonly sqlMsMax: number
-  /** So many rows or groups of all shards together are put together to a result. */
+  /** How many rows or groups of all shards together may be combined into one result. */
   readonly sqlRowsMax: number
-  /** So many bytes of all shards together are taken for a result. */
+  /** How many bytes of all shards together may be received for one result. */
   readonly sqlBytesMax: number
   /** Memory for results of queries over shards; 0 for none. */
   readonly sqlCacheBytesMax: number
-  /** The longest that rows of a query may take to be streamed, with all that its reader takes: so long snapshots may be held. */
+  /**
+   * How long the rows of a query may take to be streamed, including the time that the reader takes. Snapshots may be held that
+   * long.
+   */
   readonly sqlStreamMsMax: number
-  /** So many of them at once. */
+  /** How many queries may be streamed at once. */
   readonly sqlStreamsMax: number
   /** The longest that one shard may take for one global write. */
   readonly globalMsMax: number
-  /** So long `POST /global` waits for all shards before it names those that are not there yet. */
+  /** How long `POST /global` waits for all shards before it names those that have not finished. */
   readonly globalWaitMsMax: number
-  /** How often it is looked whether a shard is behind. */
+  /** How often the server checks whether a shard is behind. */
   readonly globalIntervalMs: number
   /**
-   * Which web pages may use the server: every one, or those of these origins, such as https://shop.example. `auto`: every one where there are
-   * rules; else those of the same machine, and others are refused (`http/local-door.ts`).
+   * Which web pages may use the server: all of them, or those of these origins, such as https://shop.example. `auto`: all if
+   * there are rules; otherwise those of the same machine, and others are refused (`http/local-door.ts`).
    */
   readonly corsOrigins: 'auto' | '*' | readonly string[]
 }
@@ -156,7 +162,7 @@ const MAY_BE_ZERO = new Set([
   'bodyBytesPerSMin',
 ])
 
-/** Fills in the defaults. Throws a TypeError that names the setting and what it may be. */
+/** Fills in the defaults. Throws a TypeError that names the setting and its allowed values. */
 export function completeSettings(given: Partial<ServerSettings>): ServerSettings {
   for (const [name, value] of Object.entries(given)) checkSetting(name as keyof ServerSettings, value)
   const settings = { ...DEFAULT_SETTINGS, ...given }
@@ -170,7 +176,7 @@ export function completeSettings(given: Partial<ServerSettings>): ServerSettings
 
 function checkSetting(name: keyof ServerSettings, value: unknown): void {
   if (!(name in DEFAULT_SETTINGS)) {
-    throw new TypeError(`There is no setting ${name}. Settings are: ${Object.keys(DEFAULT_SETTINGS).join(', ')}.`)
+    throw new TypeError(`There is no setting ${name}. The settings are: ${Object.keys(DEFAULT_SETTINGS).join(', ')}.`)
   }
   const objection = objectionTo(name, value)
   if (objection) throw new TypeError(`The setting ${name} must be ${objection}, not ${JSON.stringify(value)}.`)

@@ -9,7 +9,7 @@ export interface ReceivedEvent {
 }
 
 export interface EventReader {
-  /** The next event of this name; others are passed over. */
+  /** The next event of this name; others are skipped. */
   next(name?: ReceivedEvent['name']): Promise<ReceivedEvent>
   /** Whether the server has ended the stream. */
   ended(): Promise<boolean>

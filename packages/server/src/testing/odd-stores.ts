@@ -1,4 +1,4 @@
-/** For tests: stores that behave in ways that a store may, and the one in memory does not. */
+/** For tests: stores that behave in ways that a store may, but the one in memory does not. */
 import type { Store, Write } from '@freshet/core/store'
 
 const MAY_BE_LATE = new Set(['get', 'position', 'changes', 'trimmedTo', 'recall'])
@@ -17,7 +17,7 @@ export function answeringLater(store: Store): Store {
   })
 }
 
-/** Some of its methods replaced; what is called on it is called on the store itself. */
+/** A store with some methods replaced. Its other methods run on the store itself. */
 export function withMethods(store: Store, methods: Partial<Store>): Store {
   return new Proxy(store, {
     get(target, name) {
@@ -27,7 +27,7 @@ export function withMethods(store: Store, methods: Partial<Store>): Store {
   })
 }
 
-/** One that never tells of a commit, as when another process made it. */
+/** A store that never notifies of a commit, as if another process had made it. */
 export function tellingNothing(store: Store): Store {
   return withMethods(store, { onCommit: () => () => undefined })
 }

@@ -1,4 +1,4 @@
-/** For tests: an engine that runs while the tests of a file do, and stores over it. */
+/** For tests: an engine that runs during the tests of a file, and stores over it. */
 import type { Store } from '@freshet/core/store'
 import { afterAll, beforeAll } from 'vitest'
 
@@ -6,7 +6,7 @@ export interface StoppableEngine {
   stop(): Promise<unknown>
 }
 
-/** Returns a function that tests get the engine from. */
+/** Returns a function from which tests get the engine. */
 export function runningEngine<Engine extends StoppableEngine>(start: () => Promise<Engine>): () => Engine {
   let engine: Engine | undefined
   beforeAll(async () => {
@@ -16,7 +16,7 @@ export function runningEngine<Engine extends StoppableEngine>(start: () => Promi
   return () => engine!
 }
 
-/** Returns a function that opens another empty store each time: `open` is given a number that no other store has. */
+/** Returns a function that opens another empty store each time. `open` receives a number that no other store has. */
 export function storesOver<Engine extends StoppableEngine>(
   start: () => Promise<Engine>,
   open: (engine: Engine, number: number) => Promise<Store>,

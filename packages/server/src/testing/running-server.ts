@@ -1,4 +1,4 @@
-/** For tests: a server on a free port, and ways to talk to it that do not tidy up what they send. */
+/** For tests: a server on a free port, and ways to send it requests without any corrections. */
 import { connect, type Socket } from 'node:net'
 import type { Store } from '@freshet/core/store'
 import type { Problem, WriteAnswer } from '@freshet/protocol'
@@ -47,7 +47,7 @@ export interface RawAnswer {
   readonly body: string
 }
 
-/** Sends bytes as they are, and reads one answer: by its Content-Length, or until the connection ends. */
+/** Sends bytes unchanged, and reads one answer: by its Content-Length, or until the connection ends. */
 export function sendRaw(port: number, request: string | Buffer, timeoutMs = 30_000): Promise<RawAnswer> {
   return new Promise((resolve, reject) => {
     const socket = connect(port, '127.0.0.1')
@@ -88,7 +88,7 @@ export function parseAnswer(received: string, isOver: boolean): RawAnswer | unde
 export async function until(condition: () => boolean | Promise<boolean>, timeoutMs = 30_000): Promise<void> {
   const deadlineMs = performance.now() + timeoutMs
   while (!(await condition())) {
-    if (performance.now() > deadlineMs) throw new Error('The condition did not come true in time.')
+    if (performance.now() > deadlineMs) throw new Error('The condition did not become true in time.')
     await new Promise(resolve => setTimeout(resolve, 5))
   }
 }

@@ -3,7 +3,7 @@ import { afterEach } from 'vitest'
 import type { FreshetServerOptions } from '../freshet-server.js'
 import { type RunningServer, startServer } from './running-server.js'
 
-/** To be called once in a file, or in a `describe`. */
+/** Call once in a file, or in a `describe`. */
 export function serversPerTest(): (options: FreshetServerOptions) => Promise<RunningServer> {
   const started: RunningServer[] = []
   afterEach(async () => {

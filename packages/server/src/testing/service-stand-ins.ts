@@ -1,4 +1,4 @@
-/** For tests: Fastly, Cloudflare and CloudFront, as far as their documents say how they take purges. */
+/** For tests: Fastly, Cloudflare and CloudFront, as far as their documentation describes purges. */
 import { signAws } from '../invalidation/kinds/aws-signature.js'
 import { type Asked, type StandIn, type StandInAnswer, startStandIn } from './stand-in.js'
 
@@ -27,7 +27,7 @@ export function startFastly(): Promise<StandIn> {
 
 export interface CloudflareOptions {
   readonly itemsMax?: number
-  /** Calls that it takes before it says to wait. */
+  /** How many calls it accepts before it asks the client to wait. */
   readonly callsMax?: number
 }
 
@@ -61,9 +61,9 @@ export function startCloudflare({ itemsMax = 100, callsMax = 1000 }: CloudflareO
 const PURGED = { success: true, errors: [], messages: [], result: { id: ZONE } }
 
 export interface CloudFrontStandIn extends StandIn {
-  /** The paths of all invalidations made, by reference. */
+  /** The paths of all invalidations, by reference. */
   readonly made: ReadonlyMap<string, readonly string[]>
-  /** All invalidations in progress are done. */
+  /** Completes all invalidations in progress. */
   finish(): void
 }
 

@@ -1,4 +1,4 @@
-/** For tests: an HTTP server that notes what it is asked, and answers as a cache or a service would. */
+/** For tests: an HTTP server that records its requests, and answers like a cache or a service. */
 import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
@@ -18,7 +18,7 @@ export interface StandInAnswer {
 export interface StandIn {
   readonly url: string
   readonly asked: readonly Asked[]
-  /** Instead of what it would answer: a status, or no answer at all. */
+  /** Replaces its answer: a status, or no answer at all. */
   trouble: number | 'cut' | undefined
   stop(): Promise<void>
 }

@@ -3,7 +3,7 @@ import type { Caller } from '../access/caller.js'
 import { namespaceOf } from '../access/quotas/usage-record.js'
 import type { Claimant } from '../idempotency/idempotency.js'
 
-/** Who asks for a write of these keys. `might`: whether the rules could let the caller do it, whatever is stored now. */
+/** The claimant for a write of these keys. `might`: whether the rules could let the caller do it, whatever is stored now. */
 export function claimantOf(
   caller: Caller | undefined,
   written: readonly Key[],

@@ -1,6 +1,7 @@
 /**
- * The last step of every write: a PUT, a transaction and an addition are commits alike. The versions of the buckets' records are among
- * the conditions of each, so what their settings say holds at the commit, and two first writes cannot create one bucket in two ways.
+ * The last step of every write: PUTs, transactions and additions all become commits. The versions of the buckets' records are
+ * among the conditions of each commit, so their settings apply at the commit, and two first writes cannot create one bucket in
+ * two ways.
  */
 import type { Addition, Commit, CommitResult, MaybePromise, ReadVersion, Store, Write } from '@freshet/core/store'
 import {
@@ -45,7 +46,7 @@ export interface Changes {
 
 export type CommitConditions = Pick<Commit, 'reads' | 'lists' | 'lease' | 'operation'>
 
-/** Contention on one key is resolved by whoever comes first; so many others may come first. */
+/** Of several writers of one key, the first one wins. This many others may come first before a writer gives up. */
 export const ATTEMPTS_MAX = 100
 export const SETTINGS_BY_DEFAULT: BucketSettings = { kind: 'object' }
 
@@ -57,8 +58,8 @@ export class Committer {
   }
 
   /**
-   * Commits changes to these buckets, creating those that are not there. Throws if that is refused for another reason than
-   * that something has changed: a bound of a counter, or an operation that is not to be done.
+   * Commits changes to these buckets, creating those that do not exist. Returns the result if something has changed. Throws if
+   * the commit is refused for another reason: a bound of a counter, or an operation that must not be done.
    */
   async commit(
     { writes, adds = [] }: Changes,
@@ -76,7 +77,7 @@ export class Committer {
     const known = [...reads, ...referenced, ...bucketReads, ...rulesReadOf(caller)]
     const charge = await this.#charge({ writes, adds }, known, caller)
     if (charge !== undefined && charge.conflicts.length > 0) return { committed: false, conflicts: charge.conflicts }
-    // Our clients' ids do not count.
+    // The ids of our clients do not count.
     const isCounted = operation?.id.kind === 'foreign'
     const noted = isCounted ? await this.#keyAdds([...writes, ...adds], operation.id) : NONE
     const allAdds = [...adds, ...(charge?.adds ?? NONE), ...noted]
@@ -93,7 +94,7 @@ export class Committer {
     return result
   }
 
-  /** What makes its key count among those that are remembered. */
+  /** The additions that count the operation's key among the remembered ones. */
   #keyAdds(changes: readonly { readonly key: Key }[], id: OperationId): MaybePromise<readonly Addition[]> {
     return this.#options.idempotency.keys.additionsFor(
       id,
@@ -101,7 +102,7 @@ export class Committer {
     )
   }
 
-  /** What makes it count where there is a quota. */
+  /** The additions and reads that count the changes towards a quota. */
   #charge(
     { writes, adds = NONE }: Changes,
     reads: readonly ReadVersion[],
@@ -118,7 +119,7 @@ export class Committer {
     )
   }
 
-  /** Counts it. Throws if it was refused for another reason than that something has changed. */
+  /** Counts the result. Throws if the commit was refused for another reason than that something has changed. */
   #note(
     result: CommitResult,
     hasChanges: boolean,
@@ -150,7 +151,7 @@ export class Committer {
   }
 }
 
-/** The right that a write takes, given whether it replaces something. */
+/** The right that a write requires, depending on whether it replaces an object. */
 export function rightTo(write: { readonly delete?: true } | object, isReplaced: boolean): Right {
   if ('delete' in write) return 'delete'
   return isReplaced ? 'update' : 'create'
@@ -159,12 +160,12 @@ export function rightTo(write: { readonly delete?: true } | object, isReplaced: 
 export function tooManyBuckets(bucketsMax: number): FreshetError {
   return new FreshetError(
     'LIMIT_EXCEEDED',
-    `There are ${bucketsMax} buckets already, as many as this server allows (bucketsMax). Use an existing one.`,
+    `There are already ${bucketsMax} buckets, the maximum on this server (bucketsMax). Use an existing one.`,
     { details: { bucketsMax } },
   )
 }
 
-/** Writes rely on the version of their bucket's record, so none is committed after the deletion has begun. */
+/** Writes depend on the version of their bucket's record, so none is committed after the deletion has started. */
 export function checkNotDeleting(buckets: Iterable<Bucket | undefined>): void {
   for (const bucket of buckets) {
     const task = bucket?.record.deletion

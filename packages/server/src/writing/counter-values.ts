@@ -1,17 +1,17 @@
-/** Counters as requests spell them, and what their bucket says about them. */
+/** The values of counters in requests, and the limits that their bucket sets. */
 import { COUNTER_TYPE, formatUnits, parseUnits } from '@freshet/core/counters'
 import type { Addition, CounterRefusal, Write } from '@freshet/core/store'
 import { type BucketSettings, bucketOfKey, FreshetError, type Key, pathOfKey } from '@freshet/protocol'
 import { checkExact, readJson } from '../json/json-text.js'
 
-/** What is added, for the store. Throws BODY_INVALID. */
+/** An addition, for the store. Throws BODY_INVALID. */
 export function additionOf(key: Key, add: unknown, settings: BucketSettings): Addition {
   const { decimals, min, max } = boundsOf(settings)
   const by = unitsOf(add, decimals, key)
   return { key, by, decimals, ...(min === undefined ? {} : { min }), ...(max === undefined ? {} : { max }) }
 }
 
-/** What a counter is set to: JSON. Throws BODY_INVALID, COUNTER_OUT_OF_BOUNDS. */
+/** A new value of a counter, from JSON. Throws BODY_INVALID, COUNTER_OUT_OF_BOUNDS. */
 export function counterWrite(key: Key, body: Uint8Array, settings: BucketSettings): Write {
   const { decimals, min, max } = boundsOf(settings)
   const text = readJson(body, 1)
@@ -26,7 +26,7 @@ export function counterRefused(refusal: CounterRefusal, settings: BucketSettings
   if (refusal.reason !== 'no-counter') return outOfBounds(refusal, settings)
   return new FreshetError(
     'COUNTER_OUT_OF_BOUNDS',
-    `${pathOfKey(refusal.key)} is no number with ${settings.decimals ?? 0} decimals. Set it with PUT.`,
+    `${pathOfKey(refusal.key)} is not a number with ${settings.decimals ?? 0} decimals. Set it with PUT.`,
     { details: { path: pathOfKey(refusal.key), reason: refusal.reason } },
   )
 }
@@ -58,7 +58,8 @@ function unitsOf(value: unknown, decimals: number, key: Key): number {
   if (units !== undefined) return units
   throw new FreshetError(
     'BODY_INVALID',
-    `${pathOfKey(key)} is a counter with ${decimals} decimals: what is added to it, or it is set to, is a number with no more.`,
+    `${pathOfKey(key)} is a counter with ${decimals} decimals: additions and new values must be numbers with no more ` +
+      'decimals.',
   )
 }
 
@@ -71,9 +72,9 @@ export function noCounter(key: Key): FreshetError {
   )
 }
 
-/** Whether this is what is sent to a bucket to add to its counters: `{"additions":[{"id":"a","add":1}]}`, and no object that has more. */
+/** Whether the body consists of additions to the counters of a bucket: `{"additions":[{"id":"a","add":1}]}`, and nothing else. */
 export function areAdditions(body: Buffer): boolean {
-  // Most bodies begin otherwise, and need not be parsed for it.
+  // Most bodies start differently, and need not be parsed for this.
   if (!/^\s*\{\s*"additions"\s*:/.test(body.toString('latin1', 0, START_BYTES))) return false
   try {
     const { additions, ...more } = JSON.parse(body.toString()) as { additions: unknown }

@@ -1,4 +1,7 @@
-/** A quota over a real engine that two servers share: exact, though both fill it at once, and counted where there was something before. */
+/**
+ * A quota over a real engine that two servers share: exact although both fill it at once, and although something was stored
+ * before.
+ */
 import { openPostgresStore } from '@freshet/engines/postgres'
 import { startPostgres } from '@freshet/engines/under-test/start-postgres'
 import { expect, test } from 'vitest'
@@ -12,7 +15,7 @@ const MAX = 40
 
 const engine = runningEngine(startPostgres)
 
-test('of forty objects exactly forty are taken', async () => {
+test('a quota of forty objects admits exactly forty', async () => {
   const stores = await Promise.all(
     [1, 2, 3].map(() => openPostgresStore({ url: engine().url, onWarning: () => undefined })),
   )

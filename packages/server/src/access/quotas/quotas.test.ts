@@ -1,4 +1,4 @@
-/** Quotas of namespaces: exact while several servers write at once, counted while clients write, and told. */
+/** Quotas of namespaces: exact while several servers write at once, counted while clients write, and reported. */
 import type { Store } from '@freshet/core/store'
 import { createMemoryStore } from '@freshet/engines/memory'
 import { describe, expect, test } from 'vitest'
@@ -34,7 +34,7 @@ async function usageOf(running: RunningServer, namespace = 'acme'): Promise<Used
   return ((await answer.json()) as { namespaces: Used[] }).namespaces.find(each => each.namespace === namespace)
 }
 
-/** What there is, looked at one by one. */
+/** What is stored, counted object by object. */
 async function truthOf(store: Store, namespace = 'acme'): Promise<{ objects: number; bytes: number }> {
   const truth = { objects: 0, bytes: 0 }
   for (const { bucket } of await store.buckets()) {
@@ -53,7 +53,7 @@ describe.each([
   { name: 'at once', wrap: (store: Store) => store },
   { name: 'later', wrap: answeringLater },
 ])('a quota, in a store that answers $name,', ({ wrap }) => {
-  test('of objects is exact, though three servers fill it at once', async () => {
+  test('of objects is exact, although three servers fill it at once', async () => {
     const store = wrap(createMemoryStore({ positionsAfter: 0 }))
     const servers = [await start(store, 'quota acme objects 20'), await start(store, 'quota acme objects 20')]
     servers.push(await start(store, 'quota acme objects 20'))
@@ -65,7 +65,7 @@ describe.each([
     expect(refused).toHaveLength(40)
     expect(await problemOf(refused[0]!)).toMatchObject({ code: 'QUOTA_EXCEEDED', namespace: 'acme', used: 20, max: 20 })
     expect((await usageOf(servers[0]!))?.objects).toEqual({ used: 20, max: 20 })
-    // Another namespace is none of its business, and what is there may be replaced and deleted.
+    // It does not limit another namespace, and stored objects may be replaced and deleted.
     const [one] = (await store.scan('acme/notes', { limit: 1 })).entries
     expect((await send(servers[1]!, '/db/globex/notes/1', {})).status).toBe(201)
     expect((await send(servers[1]!, `/db/acme/notes/${one!.id}`, { new: 1 })).status).toBe(200)
@@ -108,8 +108,8 @@ describe.each([
   })
 })
 
-describe('what was there before', () => {
-  test('is counted while clients write, and comes to what there is', async () => {
+describe('what was stored before', () => {
+  test('is counted while clients write, and the count is exact', async () => {
     const store = createMemoryStore({ positionsAfter: 0 })
     const before = await start(store, '')
     const paths = ['/db/acme/a', '/db/acme/m', '/db/acme/z']
@@ -117,7 +117,7 @@ describe('what was there before', () => {
       const writes = Array.from({ length: 100 }, (_, j) => ({ path: `${paths[(i + j) % 3]}/${i + j}`, value: { j } }))
       expect((await before.fetch('/commit', jsonRequest('POST', { writes }))).status).toBe(200)
     }
-    // The first takes the rules of the second while it is being written to.
+    // The first server takes over the rules of the second while clients write to it.
     let isOver = false
     let written = 0
     const writer = async (seed: number) => {
@@ -138,7 +138,7 @@ describe('what was there before', () => {
     expect(objects!.used).toBeGreaterThan(500)
   })
 
-  test('is counted anew after the quota was away, and forgotten while it is', async () => {
+  test('is counted again when a removed quota returns, and forgotten meanwhile', async () => {
     const store = createMemoryStore({ positionsAfter: 0 })
     const first = await start(store, 'quota acme objects 3')
     await send(first, '/db/acme/notes/1', {})
@@ -152,12 +152,12 @@ describe('what was there before', () => {
   })
 })
 
-test('a write that was decided before the count came by it is decided again, and counted', async () => {
+test('a write that was decided before the count passed its key is decided again, and counted', async () => {
   const store = createMemoryStore({ positionsAfter: 0 })
   const before = await start(store, '')
   await send(before, '/db/acme/notes/1', {})
   await before.stop()
-  // Nobody counts but this test: just before the write is committed.
+  // Only this test counts, just before the write is committed.
   const access = { rules: `quota acme objects 10\n${OPEN}`, tokens: TOKENS }
   await applyRules(store, { rules: access.rules, who: 'a test' })
   const running = await startServer({ store, access, settings: { mayKeep: false } })
@@ -180,7 +180,7 @@ test('a write that was decided before the count came by it is decided again, and
   expect((await usageOf(running))?.objects).toEqual({ used: 2, max: 10 })
 })
 
-test('who has how much is among the metrics', async () => {
+test('the metrics show how much each namespace uses', async () => {
   const running = await start(createMemoryStore({ positionsAfter: 0 }), 'quota acme objects 1, requests 50 per day')
   for (const id of [1, 2]) await send(running, `/db/acme/notes/${id}`, {})
   const metrics = async () => (await running.fetch('/metrics', { headers: await admin() })).text()
@@ -206,14 +206,14 @@ describe('a quota of requests', () => {
       if (answer.status === 403) expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0)
     }
     const taken = statuses.filter(status => status === 200).length + 1
-    // But for a share of two that one of them has left.
+    // Except for a share of two that one of the servers may have left.
     expect(taken).toBeGreaterThanOrEqual(98)
     expect(taken).toBeLessThanOrEqual(100)
     expect((await servers[0]!.fetch('/db/globex/notes/1')).status).toBe(404)
     expect((await servers[0]!.fetch('/db/acme/notes/1', { headers: await admin() })).status).toBe(200)
   })
 
-  test('begins anew with the period', async () => {
+  test('starts again with each period', async () => {
     let timeMs = 1_000_000 * 60_000
     const store = createMemoryStore()
     const allowance = new RequestAllowance(store, () => timeMs)
@@ -229,11 +229,11 @@ describe('a quota of requests', () => {
   })
 })
 
-test('a commit that was allowed by rules that have changed meanwhile is decided anew', async () => {
+test('a commit that was allowed by rules that have changed since is decided again', async () => {
   const store = createMemoryStore({ positionsAfter: 0 })
   const running = await start(store, '')
   await send(running, '/db/acme/notes/1', {})
-  // The rules change just before the commit, and the server has not heard of it.
+  // The rules change just before the commit, and the server does not know it yet.
   const commit = store.commit.bind(store)
   let isChanged = false
   store.commit = async asked => {

@@ -1,12 +1,14 @@
 /**
  * How much a namespace may have, as its rules say (`quota acme objects 10000`), and how much it has.
  *
- * What a commit changes of that is added to counters in the same commit, which refuses it beyond their bound: so it is exact, however many
- * servers commit at once, and after a crash. A change is counted by what it replaces, so the commit relies on that version. One thing
- * is not: a counter that is added to while it is deleted may be left out, since additions rely on no version.
+ * Each commit adds what it changes to counters, and the store refuses the commit if a counter would pass its bound. So the
+ * count is exact, however many servers commit at once, and after a crash. A change is counted relative to the version that it
+ * replaces, so the commit depends on that version. There is one exception: an addition to a counter while that counter is
+ * deleted may not be counted, since additions depend on no version.
  *
- * What was there before there was a quota is counted in the background (`usage-counter.ts`), in order; a write is counted if it is behind
- * how far that is, which it relies on as well. The rules are among what every commit relies on, so none is made by rules that know of no quota.
+ * What was stored before the quota existed is counted in the background (`usage-counter.ts`), in order of keys. A write to a
+ * key that this count has passed is counted by the write itself, and the commit depends on how far the count has come. Every
+ * commit also depends on the rules, so no commit is made under rules that do not know the quota.
  */
 import type { Addition, CounterRefusal, LogEntry, ReadVersion, Store, StoredValue, Write } from '@freshet/core/store'
 import { type BucketSettings, bucketOfKey, FreshetError, type Key, type Version } from '@freshet/protocol'
@@ -36,21 +38,21 @@ export interface KnownRecord {
 export interface ChargedChanges {
   readonly writes: readonly Write[]
   readonly adds: readonly Addition[]
-  /** What the commit relies on already. */
+  /** The versions that the commit depends on already. */
   readonly reads: readonly ReadVersion[]
   kindOf(bucket: Key): BucketSettings['kind']
-  /** Whether there is any bucket of it. */
+  /** Whether the namespace has any bucket. */
   hasBuckets(namespace: string): boolean
-  /** Not for what we do ourselves, such as a migration: then it only counts. */
+  /** False for the server's own writes, such as a migration: they are counted but never refused. */
   readonly isLimited: boolean
 }
 
-/** What must be in the commit so that it is counted. */
+/** What the commit must contain to be counted. */
 export interface Charge {
   readonly reads: readonly ReadVersion[]
   readonly writes: readonly Write[]
   readonly adds: readonly Addition[]
-  /** What it relies on has changed already: it cannot be committed. */
+  /** Versions that the commit depends on and that have changed already: it cannot be committed. */
   readonly conflicts: readonly ReadVersion[]
 }
 
@@ -63,7 +65,7 @@ export interface NamespaceUsage {
 }
 
 const COUNTED: readonly Counted[] = ['objects', 'bytes']
-/** A counter's value has as many bytes as it has digits; that would be too much to count. */
+/** A counter's stored value has as many bytes as it has digits. Tracking that would cost too much. */
 const COUNTER_BYTES = 8
 const PAGE = 1000
 
@@ -72,9 +74,9 @@ export class Quotas {
   readonly #records = new Map<string, KnownRecord>()
   readonly requests: RequestAllowance
   readonly #reader: UsageReader
-  /** So many commits and requests were refused. */
+  /** How many commits and requests were refused. */
   refused = 0
-  /** As it was lately, for metrics. */
+  /** Recent usage, for metrics. */
   lately: readonly NamespaceUsage[] = []
 
   constructor(store: Store) {
@@ -87,7 +89,7 @@ export class Quotas {
     return this.#records.get(namespace)
   }
 
-  /** Of all namespaces that are or were counted. */
+  /** All namespaces that are or were counted. */
   namespaces(): readonly string[] {
     return [...this.#records.keys()]
   }
@@ -106,7 +108,7 @@ export class Quotas {
     }
   }
 
-  /** Takes what these commits changed of how far namespaces are counted. */
+  /** Applies what these commits changed in how far namespaces are counted. */
   follow(entries: readonly LogEntry[]): Promise<void> | undefined {
     this.#reader.follow(entries)
     const changed = new Set<Key>()
@@ -114,7 +116,7 @@ export class Quotas {
     return changed.size === 0 ? undefined : this.#take([...changed])
   }
 
-  /** Undefined if nothing of it is in a namespace with such a quota. */
+  /** Undefined if no change is in a namespace with such a quota. */
   charge(rules: AccessRules, changes: ChargedChanges): Promise<Charge> | undefined {
     if (!rules.hasQuotas) return undefined
     const namespaces = new Set([...changes.writes, ...changes.adds].map(({ key }) => namespaceOf(key)))
@@ -122,7 +124,7 @@ export class Quotas {
     return limited.length === 0 ? undefined : this.#charge(rules, changes, limited)
   }
 
-  /** Undefined if it was another counter that refused. */
+  /** Undefined if the counter that refused is not a quota's. */
   refusalOf({ key, units }: CounterRefusal, by: readonly Addition[]): FreshetError | undefined {
     const usage = usageOf(key)
     if (usage === undefined) return undefined
@@ -131,7 +133,8 @@ export class Quotas {
     const max = by.find(addition => addition.key === key)?.max
     return new FreshetError(
       'QUOTA_EXCEEDED',
-      `The namespace ${namespace} has ${units} ${what} of ${max}, so nothing was done. Delete what is not needed, or have its quota raised.`,
+      `The namespace ${namespace} has ${units} ${what} of ${max}, so nothing was done. Delete what is not needed, or have ` +
+        'its quota raised.',
       { details: { namespace, what, used: units, max, outcome: 'not-done' } },
     )
   }
@@ -148,21 +151,21 @@ export class Quotas {
     }
   }
 
-  /** Of those of these namespaces that have a quota. */
+  /** The usage of those of these namespaces that have a quota. */
   async usage(rules: AccessRules, namespaces: Iterable<string>): Promise<readonly NamespaceUsage[]> {
     const names = withQuota(rules, namespaces)
     const stored = await this.#reader.read(names)
-    return names.map(name => this.#told(rules, name, stored.get(name)))
+    return names.map(name => this.#usageOf(rules, name, stored.get(name)))
   }
 
-  /** Renews `lately`, for these namespaces. */
+  /** Refreshes `lately`, for these namespaces. */
   async look(rules: AccessRules, namespaces: Iterable<string>): Promise<void> {
     const names = withQuota(rules, namespaces)
     const stored = await this.#reader.readChanged(names)
-    this.lately = names.map(name => this.#told(rules, name, stored.get(name)))
+    this.lately = names.map(name => this.#usageOf(rules, name, stored.get(name)))
   }
 
-  #told(rules: AccessRules, namespace: string, stored: StoredUsage | undefined): NamespaceUsage {
+  #usageOf(rules: AccessRules, namespace: string, stored: StoredUsage | undefined): NamespaceUsage {
     const { objects, bytes, requests } = rules.quotaOf(namespace)!
     const { record } = this.#records.get(namespace) ?? {}
     return {
@@ -193,7 +196,7 @@ export class Quotas {
       reads.push({ key: recordKey(namespace), version: known?.version ?? 0 })
       if (known?.record.rules === rules.version) counting.set(namespace, known.record)
       else if (known === undefined && !changes.hasBuckets(namespace)) {
-        // Nothing is there yet, so there is nothing to be counted before.
+        // The namespace is empty, so there is nothing older to count.
         const record: CountRecord = { rules: rules.version, isDone: true }
         counting.set(namespace, record)
         records.push(recordWrite(namespace, record))
@@ -225,7 +228,7 @@ function reliedOn(
   const versions = new Map(known.map(({ key, version }) => [key, version]))
   const reads: ReadVersion[] = []
   const conflicts: ReadVersion[] = []
-  // One that is there may be added to by many at once, and stays one.
+  // Several commits may add to an existing counter at once: it still counts as one object.
   for (const { key } of [...writes, ...added.filter(({ key }) => found.get(key) === undefined)]) {
     const version = found.get(key)?.version ?? 0
     if (!versions.has(key)) reads.push({ key, version })
@@ -270,7 +273,7 @@ function additions(
   })
 }
 
-/** What an object comes to. */
+/** The size of an object as quotas count it. */
 export function sizeOf(kind: BucketSettings['kind'], body: Uint8Array): number {
   return kind === 'counter' ? COUNTER_BYTES : body.length
 }
@@ -279,7 +282,7 @@ function withQuota(rules: AccessRules, namespaces: Iterable<string>): readonly s
   return [...new Set(namespaces)].filter(name => rules.quotaOf(name) !== undefined).sort()
 }
 
-/** Whether it is about what is stored. */
+/** Whether the quota limits what is stored. */
 export function isStored(quota: Quota | undefined): boolean {
   return quota !== undefined && (quota.objects !== undefined || quota.bytes !== undefined)
 }

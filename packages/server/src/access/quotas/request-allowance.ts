@@ -1,9 +1,9 @@
 /**
- * Requests of a namespace, counted over all servers: each takes a share of what is left of the period from the store, and gives it out
- * by itself; so a request costs nothing but now and then. What a server has taken and not given out when the period ends is lost, so a
- * namespace gets its quota but for one share per server, and never more.
+ * Counts the requests of a namespace over all servers. Each server takes a share of what the period has left from the store,
+ * and hands it out by itself, so most requests cost nothing. When the period ends, the part of a share that a server has not
+ * handed out is lost. So a namespace gets its quota, minus at most one share per server, and never more.
  *
- * A period is one of the time of day (UTC), by the server's clock. Where those of two servers differ, the later one counts.
+ * Periods follow the time of day (UTC), by the server's clock. If the clocks of two servers differ, the later one counts.
  */
 import type { Store, StoredValue } from '@freshet/core/store'
 import { FreshetError } from '@freshet/protocol'
@@ -12,7 +12,7 @@ import { PERIODS_MS, type RequestQuota } from '../rules/parse-quota.js'
 import { requestsKey } from './usage-record.js'
 
 interface Taken {
-  /** How many such periods there were before it. */
+  /** The number of the period: how many periods of this length came before it. */
   readonly period: number
   readonly per: string
   readonly taken: number
@@ -22,7 +22,7 @@ interface Share {
   period: number
   per: string
   left: number
-  /** Nothing is left in the store. */
+  /** The store has nothing left for this period. */
   isLast: boolean
 }
 
@@ -53,7 +53,7 @@ export class RequestAllowance {
     }
   }
 
-  /** What servers have taken of this period, by what the store has of it. */
+  /** How many requests servers have taken of this period, by the store's record. */
   taken(stored: StoredValue | undefined, quota: RequestQuota): number {
     return this.#current(stored && decode(stored.body), quota).taken
   }
@@ -63,7 +63,7 @@ export class RequestAllowance {
     return share !== undefined && share.per === per && share.period >= this.#period(per) ? share : undefined
   }
 
-  /** One at a time: others wait for the same share. */
+  /** Only one request to the store at a time: other callers wait for the same share. */
   #ask(namespace: string, quota: RequestQuota): Promise<void> {
     const asking =
       this.#asking.get(namespace) ?? this.#askStore(namespace, quota).finally(() => this.#asking.delete(namespace))
@@ -91,10 +91,13 @@ export class RequestAllowance {
       this.#shares.set(namespace, share)
       return
     }
-    throw new FreshetError('SERVER_BUSY', 'Too many servers ask how many requests are left. Try again.')
+    throw new FreshetError(
+      'SERVER_BUSY',
+      'Too many servers are counting the requests of this namespace at once. Try again.',
+    )
   }
 
-  /** A clock that is ahead by more than a period is wrong, and not followed. */
+  /** A clock that is ahead by more than a period is wrong, and is not followed. */
   #current(known: Taken | undefined, { per }: RequestQuota): Taken {
     const period = this.#period(per)
     const isKnown = known?.per === per && (known.period === period || known.period === period + 1)
@@ -110,7 +113,8 @@ export class RequestAllowance {
     const retryAfterS = Math.ceil((periodMs - (this.#timeMs() % periodMs)) / 1000)
     return new FreshetError(
       'QUOTA_EXCEEDED',
-      `The namespace ${namespace} has had its ${max} requests of this ${per}. Come back in ${retryAfterS} s, or have its quota raised.`,
+      `The namespace ${namespace} has used its ${max} requests of this ${per}. Come back in ${retryAfterS} s, or have its ` +
+        'quota raised.',
       { details: { namespace, what: 'requests', max, per, retryAfterS, outcome: 'not-done' } },
     )
   }

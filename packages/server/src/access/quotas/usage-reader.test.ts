@@ -1,4 +1,4 @@
-/** What it costs to know how much many namespaces have. */
+/** What it costs to know how much many namespaces use. */
 import type { Store } from '@freshet/core/store'
 import { createMemoryStore } from '@freshet/engines/memory'
 import { expect, test } from 'vitest'
@@ -11,7 +11,7 @@ import { usageKey } from './usage-record.js'
 const rules = new AccessRules(parseRules('quota * objects 100, bytes 1000, requests 500 per day').rules!)
 const names = Array.from({ length: 1000 }, (_, i) => `tenant-${i}`)
 
-/** And how many keys were read in each step, and how many of those steps there were at once. */
+/** Also counts how many keys each step reads, and how many steps run at once. */
 function counted(store: Store): { store: Store; steps: number[]; underWay: () => number } {
   const steps: number[] = []
   let now = 0
@@ -31,7 +31,7 @@ async function add(store: Store, namespace: string): Promise<void> {
   await store.commit({ writes: [], adds: [{ key: usageKey(namespace, 'objects'), by: 1, decimals: 0 }] })
 }
 
-test('they are read a page after the other', async () => {
+test('namespaces are read one page after another', async () => {
   const { store, steps, underWay } = counted(createMemoryStore({ positionsAfter: 0 }))
   await add(store, 'tenant-7')
   const usage = await new Quotas(store).usage(rules, names)
@@ -41,7 +41,7 @@ test('they are read a page after the other', async () => {
   expect(Math.max(...steps)).toBeLessThanOrEqual(600)
 })
 
-test('for metrics only those are read again that have changed', async () => {
+test('metrics read only those namespaces again that have changed', async () => {
   const { store, steps } = counted(createMemoryStore({ positionsAfter: 0 }))
   const quotas = new Quotas(store)
   const usedBy = (name: string) => quotas.lately.find(({ namespace }) => namespace === name)?.objects?.used
@@ -55,7 +55,7 @@ test('for metrics only those are read again that have changed', async () => {
   await quotas.look(rules, names)
   expect(steps).toEqual([3])
   expect([usedBy('tenant-7'), usedBy('tenant-8')]).toEqual([1, 0])
-  // What changes while it is read is not missed.
+  // A change during the read is not missed.
   await add(store, 'tenant-8')
   const looking = quotas.look(rules, [...names, 'tenant-new'])
   await add(store, 'tenant-new')

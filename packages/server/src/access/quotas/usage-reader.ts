@@ -1,6 +1,7 @@
 /**
- * What the store has of how much namespaces use: a page of them at a time, so that many namespaces do not become many reads at once. For metrics,
- * which are looked at all the time, what is known is kept, and only that is read again of which the log says that it has changed.
+ * Reads from the store how much namespaces use, a page at a time, so that many namespaces do not become many reads at once.
+ * Metrics are read all the time, so their values are kept, and only those that have changed according to the log are read
+ * again.
  */
 import type { LogEntry, Store, StoredValue } from '@freshet/core/store'
 import { type Counted, requestedOf, requestsKey, usageKey, usageOf } from './usage-record.js'
@@ -12,24 +13,24 @@ const PAGE = 200
 export class UsageReader {
   readonly #store: Store
   #known: ReadonlyMap<string, StoredUsage> = new Map()
-  /** Since they were read. */
+  /** The namespaces that have changed since they were read. */
   #changed = new Set<string>()
 
   constructor(store: Store) {
     this.#store = store
   }
 
-  /** As it is now. */
+  /** The usage as it is now. */
   async read(namespaces: readonly string[]): Promise<ReadonlyMap<string, StoredUsage>> {
     const found = new Map<string, StoredUsage>()
     for (let i = 0; i < namespaces.length; i += PAGE) await this.#readPage(namespaces.slice(i, i + PAGE), found)
     return found
   }
 
-  /** At least as the log had it that was followed before. Of other namespaces nothing is kept. */
+  /** The usage, at least as new as the log that was followed before. Drops what it kept of other namespaces. */
   async readChanged(namespaces: readonly string[]): Promise<ReadonlyMap<string, StoredUsage>> {
     const [changed, known] = [this.#changed, this.#known]
-    // What changes while it is read is read again the next time.
+    // A namespace that changes during the read is read again next time.
     this.#changed = new Set()
     const wanted = namespaces.filter(name => changed.has(name) || !known.has(name))
     try {
@@ -51,7 +52,7 @@ export class UsageReader {
     }
   }
 
-  /** The log that was followed has a gap: anything may have changed. */
+  /** The log that was followed has a gap, so anything may have changed. */
   distrust(): void {
     for (const name of this.#known.keys()) this.#changed.add(name)
   }

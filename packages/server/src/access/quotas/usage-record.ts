@@ -1,8 +1,8 @@
 /**
- * What is stored of a namespace that has a quota, under keys that no request can name:
+ * What is stored about a namespace that has a quota, under keys that no request can name:
  *
  *   _freshet/quotas/acme            how far its objects have been counted, and by which rules
- *   _freshet/usage/acme.objects     counters, which every commit adds to that changes what is counted
+ *   _freshet/usage/acme.objects     counters; every commit that changes what is counted adds to them
  *   _freshet/usage/acme.bytes
  *   _freshet/requests/acme          the period, and how many requests servers have taken of it
  */
@@ -17,9 +17,12 @@ const REQUESTS: Key = '_freshet/requests'
 export type Counted = 'objects' | 'bytes'
 
 export interface CountRecord {
-  /** The version of the rules that it began under. Under others it begins anew: what was written meanwhile may not be counted. */
+  /**
+   * The version of the rules under which the count began. Under other rules it starts again: writes in between may not have
+   * been counted.
+   */
   readonly rules: Version
-  /** Everything in buckets before this one is counted; of this one, what is not after `after`. `END`: everything. */
+  /** Everything in buckets before this one is counted; in this one, everything up to `after`. `END`: everything. */
   readonly bucket?: Key
   readonly after?: string
   /** All of `bucket` is counted. */
@@ -27,7 +30,7 @@ export interface CountRecord {
   readonly isDone?: boolean
 }
 
-/** Behind every bucket. */
+/** Sorts after every bucket. */
 export const END: Key = '~'
 
 export function recordKey(namespace: string): Key {
@@ -42,14 +45,14 @@ export function requestsKey(namespace: string): Key {
   return `${REQUESTS}/${namespace}`
 }
 
-/** Undefined if the key is none of these counters. */
+/** Undefined if the key is not one of these counters. */
 export function usageOf(key: Key): { readonly namespace: string; readonly what: Counted } | undefined {
   if (!key.startsWith(`${USAGE}/`)) return undefined
   const [namespace, what] = idOfKey(key)!.split('.') as [string, Counted]
   return { namespace, what }
 }
 
-/** The namespace, if it is the key of its requests. */
+/** The namespace, if the key is that of a namespace's requests. */
 export function requestedOf(key: Key): string | undefined {
   return key.startsWith(`${REQUESTS}/`) ? idOfKey(key) : undefined
 }
@@ -70,7 +73,7 @@ export function decodeRecord(body: Uint8Array): CountRecord {
   return JSON.parse(new TextDecoder().decode(body)) as CountRecord
 }
 
-/** Whether a change of this object has to be counted, since it is behind what was counted. */
+/** Whether a change of this object must be counted, because the count has passed its key. */
 export function isCounted({ bucket, after, isThrough, isDone }: CountRecord, key: Key): boolean {
   if (isDone) return true
   if (bucket === undefined) return false

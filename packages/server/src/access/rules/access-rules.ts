@@ -1,6 +1,6 @@
 /**
- * What the rules come to: who may do what with which bucket. The lines of a bucket are looked up once, and what they come to for a caller is decided
- * once for each right (`decision.ts`). Both are kept here, so other rules begin with nothing decided.
+ * Evaluates the rules: who may do what with which bucket. The lines for a bucket are looked up once, and they are decided for a
+ * caller once for each right (`decision.ts`). Both results are kept here, so a new set of rules starts with nothing decided.
  */
 import { bucketOfKey, idOfKey, type Key, type Version } from '@freshet/protocol'
 import { memberOf, type Scope } from './condition.js'
@@ -10,33 +10,33 @@ import type { Quota } from './parse-quota.js'
 import type { ParsedRules, Rule } from './parse-rules.js'
 import { RIGHTS, type Right } from './rights.js'
 
-/** Whether somebody without a token may do it: with everything in the bucket, with nothing in it, or it depends. */
+/** Whether a caller without a token may do it: with every object of the bucket, with none, or depending on the object. */
 export type Openness = 'always' | 'sometimes' | 'never'
 
 interface RightsOfBucket {
   readonly rules: Readonly<Record<Right, readonly Rule['condition'][]>>
   readonly openness: Readonly<Record<Right, Openness>>
-  /** The members of objects that the lines of a right look at. */
+  /** The members of objects that the lines for a right look at. */
   readonly members: Readonly<Record<Right, readonly string[]>>
-  /** For callers with a token, by its claims: they go when the token is forgotten. */
+  /** For callers with a token, by its claims: dropped when the token is forgotten. */
   readonly decisions: WeakMap<Claims, Decisions>
   readonly anonymous: Decisions
 }
 
 type Decisions = Partial<Record<Right, Decision>>
 
-/** Names come from requests. */
+/** Bounded, because bucket names come from requests. */
 const BUCKETS_KEPT_MAX = 20_000
-/** Of all buckets and callers together. */
+/** For all buckets and callers together. */
 const DECISIONS_KEPT_MAX = 50_000
-/** So many are sent with a head. */
+/** How many patterns of open buckets a head lists. */
 const PATTERNS_MAX = 500
 
 export class AccessRules {
   readonly #parsed: ParsedRules
   readonly #buckets = new Map<Key, RightsOfBucket>()
   #decisions = 0
-  /** Of the record that they are from; 0 if there is none. */
+  /** The version of the record that the rules come from; 0 if the store has none. */
   readonly version: Version
 
   constructor(parsed: ParsedRules, version: Version = 0) {
@@ -48,7 +48,7 @@ export class AccessRules {
     return this.#parsed.quotas.size > 0
   }
 
-  /** Undefined if it may have as much as it likes. */
+  /** Undefined if the namespace has no limits. */
   quotaOf(namespace: string): Quota | undefined {
     const { quotas } = this.#parsed
     if (quotas.size === 0 || namespace.startsWith('_')) return undefined
@@ -61,18 +61,18 @@ export class AccessRules {
     return this.#parsed.admin.some(({ test }) => test(scope))
   }
 
-  /** Whether they may read `/metrics`. */
+  /** Whether a caller with these claims may read `/metrics`. */
   mayMeasure(claims: Claims | undefined): boolean {
     const scope: Scope = { claims, namespace: '', bucket: '', id: undefined }
     return this.#parsed.metrics.some(({ test }) => test(scope)) || this.isAdmin(claims)
   }
 
-  /** `key` is that of an object, or of a bucket where the right is to all of it. */
+  /** `key` is that of an object, or of a bucket if the right is to all of it. */
   allows(right: Right, claims: Claims | undefined, key: Key, row: Row = {}): boolean {
     return this.decide(right, claims, bucketOfKey(key)).allows(idOfKey(key), row)
   }
 
-  /** Whether there is an object for which these claims are allowed it, whatever is there now. */
+  /** Whether these claims would be allowed it for some object, whatever is stored now. */
   mightAllow(right: Right, claims: Claims | undefined, key: Key): boolean {
     return this.decide(right, claims, bucketOfKey(key)).mightAllow(idOfKey(key))
   }
@@ -100,7 +100,7 @@ export class AccessRules {
     if (openness === 'always' || this.isAdmin(claims)) return Decision.ALLOW
     const slash = bucketKey.indexOf('/')
     const namespace = bucketKey.slice(0, slash)
-    // What anyone may do, a token does not take away.
+    // A token never takes away what a caller without one may do.
     const callers: (Claims | undefined)[] = openness === 'sometimes' ? [undefined] : []
     if (claims !== undefined && this.#isWithinWall(claims, namespace)) callers.push(claims)
     const [conditions, members] = [rights.rules[right], rights.members[right]]
@@ -112,7 +112,7 @@ export class AccessRules {
     this.#decisions = 0
   }
 
-  /** Whether there are an object and a bucket, in this namespace if one is given, for which these claims are allowed one of these. */
+  /** Whether these claims are allowed one of these rights for some object in some bucket, in this namespace if one is given. */
   mightAllowSomewhere(rights: readonly Right[], claims: Claims | undefined, namespace?: string): boolean {
     if (this.isAdmin(claims)) return true
     return this.#parsed.buckets.some(section => {
@@ -125,7 +125,7 @@ export class AccessRules {
     })
   }
 
-  /** Whether the wall lets them into this namespace, or into any at all. */
+  /** Whether the wall lets these claims into this namespace, or into any at all. */
   #reaches(claims: Claims, namespace: string | undefined): boolean {
     if (namespace !== undefined) return this.#isWithinWall(claims, namespace)
     const { wall } = this.#parsed
@@ -133,7 +133,9 @@ export class AccessRules {
     return wall === undefined || typeof named === 'string' || (Array.isArray(named) && named.length > 0)
   }
 
-  /** The buckets where everybody may do this with every object, as the sections name them; not all, if there are too many. */
+  /**
+   * The buckets in which everybody may do this with every object, as the sections name them. Incomplete if there are too many.
+   */
   openPatterns(right: Right): readonly string[] {
     const isOpen = (rule: Rule) => rule.right === right && rule.condition.whenAnonymous === true
     const open = this.#parsed.buckets.filter(({ rules }) => rules.some(isOpen))
@@ -150,12 +152,12 @@ export class AccessRules {
     return this.openness('read', bucket) === 'always' && this.openness('list', bucket) === 'always'
   }
 
-  /** Whether what is allowed depends on the objects themselves, as they are or would be. */
+  /** Whether the decision depends on the objects, as they are or as they would be. */
   looksAt(right: Right, bucket: Key): boolean {
     return this.#rightsOf(bucket).rules[right].some(({ looksAt }) => looksAt.size > 0)
   }
 
-  /** Which objects of a bucket a caller may read, as an index can find them; undefined where no index can. */
+  /** The objects of a bucket that a caller may read, in a form that an index can find; undefined if no index can. */
   visibleTo(claims: Claims | undefined, bucketKey: Key): Demands | undefined {
     const { rules, openness } = this.#rightsOf(bucketKey)
     if (openness.read === 'always' || this.isAdmin(claims)) return EVERY_ROW
@@ -183,7 +185,7 @@ export class AccessRules {
       .filter(each => (each.namespace ?? namespace) === namespace && (each.bucket ?? bucket) === bucket)
       .flatMap(each => each.rules)
     const conditionsOf = (right: Right) => rules.filter(rule => rule.right === right).map(rule => rule.condition)
-    // Nothing of ours is reached by any rule.
+    // No rule applies to the server's own buckets.
     const isOurs = bucketKey.startsWith('_')
     const found: RightsOfBucket = {
       rules: eachRight(right => (isOurs ? [] : conditionsOf(right))),

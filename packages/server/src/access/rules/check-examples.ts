@@ -1,10 +1,10 @@
-/** Whether the rules come to what their own examples say. */
+/** Checks the rules against their own examples. */
 import { AccessRules } from './access-rules.js'
 import type { RuleExample } from './parse-example.js'
 import type { ParsedRules } from './parse-rules.js'
 import type { RulesMistake } from './rules-mistake.js'
 
-/** One mistake for each example that does not come out. */
+/** One mistake for each example with another outcome. */
 export function checkExamples(parsed: ParsedRules): readonly RulesMistake[] {
   const rules = new AccessRules(parsed)
   return parsed.examples

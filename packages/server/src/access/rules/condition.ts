@@ -1,7 +1,7 @@
 /**
- * Conditions of rules, as closures. What is missing satisfies nothing: a comparison with a claim or a field that is not there is
- * false, whichever comparison it is, so `object.owner == claim.sub` does not hold where neither exists. Only `== null` and
- * `!= null` ask for absence. Values of different types are different, and are in no order.
+ * Conditions of rules, as closures. A missing value satisfies nothing: every comparison with a claim or a field that is absent
+ * is false, so `object.owner == claim.sub` does not hold if neither exists. Only `== null` and `!= null` test for absence.
+ * Values of different types are never equal and never ordered.
  *
  * A condition also says what it demands of the rows that a caller may see (`demands.ts`), so that an index can find them.
  */
@@ -20,16 +20,18 @@ import {
 export interface Scope {
   /** Undefined: a caller without a token. */
   readonly claims: Readonly<Record<string, unknown>> | undefined
-  /** The claims are not known: what depends on them alone may hold. For the demands of a rule, for any caller. */
+  /**
+   * The claims are not known, so a test that depends on them alone may hold. For the demands that a rule makes for any caller.
+   */
   readonly isAnyCaller?: boolean
-  /** Undefined where any is meant. */
+  /** Undefined: any namespace. */
   readonly namespace: string | undefined
   readonly bucket: string | undefined
-  /** Undefined where a whole bucket is meant. */
+  /** Undefined: a whole bucket. */
   readonly id: string | undefined
-  /** As it is; undefined if there is none. */
+  /** The object as it is; undefined if there is no object. */
   readonly object?: unknown
-  /** As it would be; undefined if there would be none. */
+  /** The object as it would be; undefined if the write deletes it. */
   readonly next?: unknown
 }
 
@@ -37,19 +39,25 @@ export type Value = (scope: Scope) => unknown
 
 export interface Condition {
   test(scope: Scope): boolean
-  /** Which rows it holds for, as an index can find them; undefined where no index can. `id` and `object` are not looked at. */
+  /**
+   * The rows for which the condition holds, in a form that an index can find; undefined if no index can. Ignores `id` and
+   * `object`.
+   */
   demands(scope: Scope): Demands | undefined
-  /** For a caller without a token: undefined if it depends on more than that. */
+  /** The result for a caller without a token; undefined if it depends on more than that. */
   readonly whenAnonymous: boolean | undefined
-  /** What it comes to whatever the objects are, and whatever of the path is left open: undefined if it depends on them. */
+  /**
+   * The result for all objects, and for every value of the parts of the path that are left open; undefined if it depends on
+   * them.
+   */
   testUnseen(scope: Scope): boolean | undefined
-  /** What of the objects it looks at. */
+  /** Which states of the object it looks at. */
   readonly looksAt: ReadonlySet<'object' | 'new'>
-  /** The names of the members of the object, as it is, that it looks at. */
+  /** The names of the members of the stored object that it looks at. */
   readonly members: ReadonlySet<string>
   /**
-   * It holds if and only if all comparisons of one of these hold, each as it is written. Comparisons that follow from others in the same
-   * way may be left out or added. `widening.ts` compares rules by it.
+   * The condition holds if and only if all comparisons of one of these ways hold, each as it is written. Comparisons that
+   * follow from others of the same way may be left out or added. `widening.ts` compares rules by it.
    */
   readonly ways: readonly Way[]
 }
@@ -58,18 +66,18 @@ export type Way = ReadonlySet<string>
 
 export interface Operand {
   readonly value: Value
-  /** It is missing for a caller without a token. */
+  /** The operand is missing for a caller without a token. */
   readonly isClaim?: boolean
-  /** It is a claim, or a list with claims in it. */
+  /** The operand is a claim, or a list that contains claims. */
   readonly usesClaims?: boolean
-  /** The name under which an index has it: a dotted path into the object, or `$id`. */
+  /** The operand's name in an index: a dotted path into the object, or `$id`. */
   readonly field?: string
-  /** It is written as such. */
+  /** The operand is the literal `null`. */
   readonly isNull?: boolean
   readonly looksAt?: 'object' | 'new'
-  /** The names of the members of the object, as it is, that it is of. */
+  /** The names of the members of the stored object that the operand reads. */
   readonly members?: readonly string[]
-  /** The parts of the path that it is made of. */
+  /** The parts of the path that the operand uses. */
   readonly places?: readonly Place[]
 }
 
@@ -78,7 +86,7 @@ const TRUE: Operand = { value: () => true }
 export type Place = 'namespace' | 'bucket' | 'id'
 
 const AUTHENTICATED_WORD = 'authenticated'
-/** A condition with more ways is taken as one comparison. */
+/** A condition with more ways counts as one comparison. */
 const WAYS_MAX = 64
 
 export const ALWAYS: Condition = {
@@ -97,7 +105,7 @@ export const AUTHENTICATED: Condition = {
 export const COMPARISONS = ['==', '!=', '<', '<=', '>', '>=', 'in', 'contains', 'startsWith'] as const
 export type Comparison = (typeof COMPARISONS)[number]
 
-/** `text`: as it is written. */
+/** `text`: the comparison as it is written. */
 export function compare(left: Operand, comparison: Comparison, right: Operand, text: string): Condition {
   if (left.isNull || right.isNull) return compareToNull(left.isNull ? right : left, comparison, text)
   const holds = COMPARE[comparison]
@@ -106,7 +114,7 @@ export function compare(left: Operand, comparison: Comparison, right: Operand, t
     return a !== undefined && a !== null && b !== undefined && b !== null && holds(a, b)
   }
   const { testUnseen, ...tested } = testing(test, [left, right])
-  // A claim that is missing satisfies nothing, whatever it is compared with.
+  // A missing claim satisfies nothing, whatever it is compared with.
   const isMissing = ({ isClaim, value }: Operand, scope: Scope) => isClaim === true && (value(scope) ?? null) === null
   return {
     ...tested,
@@ -126,7 +134,7 @@ function compareToNull(operand: Operand, comparison: Comparison, text: string): 
   }
 }
 
-/** True if the value is `true`, and not if it is anything else. `text`: as it is written. */
+/** True only if the value is `true`. `text`: the operand as it is written. */
 export function isTrue(operand: Operand, text: string): Condition {
   const test = (scope: Scope) => operand.value(scope) === true
   return {
@@ -184,7 +192,7 @@ function testing(
   return { test, testUnseen: scope => (isOpen(scope) ? undefined : test(scope)), looksAt, members }
 }
 
-/** What does not hold without a token needs one. */
+/** A condition that does not hold without a token requires one. */
 function oneWay(text: string, whenAnonymous: Maybe): Pick<Condition, 'whenAnonymous' | 'ways'> {
   return { whenAnonymous, ways: [new Set(whenAnonymous === false ? [text, AUTHENTICATED_WORD] : [text])] }
 }
@@ -193,7 +201,7 @@ function textOf(ways: readonly Way[]): string {
   return ways.map(way => `(${[...way].sort().join(' and ')})`).join(' or ')
 }
 
-/** Three-valued: undefined is "it depends". */
+/** Three-valued: undefined means "it depends". */
 type Maybe = boolean | undefined
 
 function opposite(a: Maybe): Maybe {
@@ -208,7 +216,7 @@ function eitherOf(a: Maybe, b: Maybe): Maybe {
   return a === true || b === true ? true : a === undefined ? undefined : b
 }
 
-/** A member of a member of a value; undefined if there is none. Nothing that an object merely inherits is there. */
+/** Follows a path into a value; undefined if it leads nowhere. Inherited members do not count. */
 export function memberOf(value: unknown, path: readonly string[]): unknown {
   let found = value
   for (const name of path) {
@@ -230,7 +238,7 @@ const COMPARE: Readonly<Record<Comparison, (a: unknown, b: unknown) => boolean>>
   startsWith: (a, b) => typeof a === 'string' && typeof b === 'string' && a.startsWith(b),
 }
 
-/** NaN, which is in no order, where the types differ. */
+/** NaN, which satisfies no comparison, if the types differ. */
 function order(a: unknown, b: unknown): number {
   if (typeof a === 'number' && typeof b === 'number') return a - b
   if (typeof a !== 'string' || typeof b !== 'string') return Number.NaN

@@ -43,7 +43,7 @@ function randomObject({ pick }: Random): object {
   return { a: pick(VALUES), b: pick(VALUES), c: pick(VALUES), list: ['a'], 'x.y': 'a' }
 }
 
-/** As docs/access.md has it: line by line, for this request alone. */
+/** Follows docs/access.md literally: line by line, for this request alone. */
 function interpreted(rules: ParsedRules, right: Right, claims: Claims | undefined, key: string, row?: Row): boolean {
   const [namespace = '', bucket = '', id] = key.split('/')
   const lines = rules.buckets
@@ -63,13 +63,13 @@ function interpreted(rules: ParsedRules, right: Right, claims: Claims | undefine
   return rules.admin.some(({ test }) => test({ claims, namespace: '', bucket: '', id: undefined }))
 }
 
-test('a decision that is kept is what the lines come to, whoever asks, for every object, also after a change of rules', () => {
+test('a cached decision equals evaluating the lines, for every caller and object, also after a change of rules', () => {
   const random = createRandom(21)
   const { pick } = random
   const rows = Array.from({ length: 8 }, () => {
     const object = randomObject(random)
     const stored = { contentType: 'application/json', body: Buffer.from(JSON.stringify(object)) }
-    // As the log has it: members that are undefined are not there.
+    // As in the log: members that are undefined are missing.
     const row = { object: JSON.parse(JSON.stringify(object)) }
     return { row, stored, atHand: { ...stored, members: new ObjectMembers(stored) } }
   })
@@ -100,7 +100,7 @@ test('a decision that is kept is what the lines come to, whoever asks, for every
   }
 })
 
-test('a decision is made once for a caller, and no more are kept than there is room for', () => {
+test('a decision is made once for a caller, and the number of cached decisions is bounded', () => {
   const rules = new AccessRules(parseRules('bucket */*\n  read if object.owner == claim.sub').rules!)
   const claims = { sub: 'ann' }
   const decision = rules.decide('read', claims, 'shop/things')
@@ -111,7 +111,7 @@ test('a decision is made once for a caller, and no more are kept than there is r
   expect(rules.decide('read', claims, 'shop/things')).not.toBe(decision)
 })
 
-test('members are parsed once while they are few and short, and each time if they are not', () => {
+test('members are parsed once if they are few and short, and each time otherwise', () => {
   const countParses = (object: object) => {
     let parses = 0
     const body = Buffer.from(JSON.stringify(object))
@@ -133,7 +133,7 @@ test('members are parsed once while they are few and short, and each time if the
   expect(countParses({ owner: Array.from({ length: 40 }, () => ({})) })).toBe(3)
 })
 
-test('a member that is called __proto__ is a member, and makes no prototype', () => {
+test('a member named __proto__ is an ordinary member, and sets no prototype', () => {
   const body = Buffer.from('{"__proto__":{"owner":"ann"}}')
   const kept = new ObjectMembers({ contentType: 'application/json', body }).with(['owner', '__proto__'])
   expect(memberOf(kept, ['owner'])).toBeUndefined()

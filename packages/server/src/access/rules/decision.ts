@@ -1,23 +1,23 @@
 /**
- * What the rules come to for one caller, one right and one bucket. The conditions that depend neither on the object nor on its id have been
- * tried; what is left are those that do. One that is always or never true asks for no object at all.
+ * The rules, decided as far as possible for one caller, one right and one bucket. The conditions that depend on neither the
+ * object nor its id have been evaluated; those that do are left. A decision that is always or never true needs no object.
  */
 import type { Condition, Scope } from './condition.js'
 
 export type Claims = Readonly<Record<string, unknown>>
 
-/** What is known of the objects concerned; what a right does not look at need not be there. */
+/** What is known of the objects concerned. What the right does not look at may be missing. */
 export interface Row {
   readonly object?: unknown
   readonly next?: unknown
 }
 
-/** Whom it is decided for, and about what. */
+/** The callers and the bucket that it is decided for. */
 export interface DecidedFor {
   readonly namespace: string
   readonly bucket: string
   readonly conditions: readonly Condition[]
-  /** The conditions are tried for each of these: undefined is a caller without a token. */
+  /** The conditions are evaluated for each of these: undefined is a caller without a token. */
   readonly callers: readonly (Claims | undefined)[]
   /** The members of objects that the conditions look at: the same array for all callers. */
   readonly members: readonly string[]
@@ -35,7 +35,7 @@ export class Decision {
   readonly #namespace: string
   readonly #bucket: string
   readonly #open: readonly Open[]
-  /** Whatever the object and its id: undefined if it depends on them. */
+  /** The result for every object and id: undefined if it depends on them. */
   readonly always: boolean | undefined
   /** The members of objects that it looks at. */
   readonly members: readonly string[]
@@ -62,7 +62,7 @@ export class Decision {
     return new Decision(open.length === 0 ? false : undefined, open, about)
   }
 
-  /** `id`: undefined where the right is to all of the bucket. */
+  /** `id`: undefined if the right is to the whole bucket. */
   allows(id: string | undefined, row: Row): boolean {
     if (this.always !== undefined) return this.always
     for (const { claims, condition } of this.#open) {
@@ -71,7 +71,7 @@ export class Decision {
     return false
   }
 
-  /** Whether there is an object for which it is allowed, under this id. */
+  /** Whether it would be allowed for some object under this id. */
   mightAllow(id: string | undefined): boolean {
     if (this.always !== undefined) return this.always
     for (const { claims, condition } of this.#open) {
@@ -81,7 +81,7 @@ export class Decision {
   }
 }
 
-/** The objects may be costly to look at, so they are when a condition does. */
+/** Reads the object only when a condition does, since that may be costly. */
 class RowScope implements Scope {
   readonly claims: Claims | undefined
   readonly namespace: string

@@ -15,7 +15,7 @@ function visible(condition: string, claims: Record<string, unknown> | undefined 
 }
 
 describe('demands', () => {
-  test('hold for a row exactly if the condition does, whoever asks', () => {
+  test('hold for a row if and only if the condition does, for every caller', () => {
     const random = createRandom(7)
     const { pick } = random
     let found = 0
@@ -41,7 +41,7 @@ describe('demands', () => {
     expect(found).toBeGreaterThan(1000)
   })
 
-  test('name the fields of the index that finds their rows, those of equality first', () => {
+  test('name the fields of the index that finds their rows, fields of equality first', () => {
     const fieldsOf = (condition: string) => visible(condition)?.map(fieldsFor)
     expect(fieldsOf('object.owner == claim.sub')).toEqual([['owner']])
     expect(fieldsOf('claim.n >= object.level and object.owner == claim.sub')).toEqual([['owner', 'level']])
@@ -52,7 +52,7 @@ describe('demands', () => {
     expect(fieldsOf('object.tags contains claim.sub')).toBeUndefined()
   })
 
-  test('are covered by an index that begins with their fields of equality, and then has the field of their range', () => {
+  test('are covered by an index that begins with their fields of equality, followed by the field of their range', () => {
     const [branch = []] = visible('object.a == 1 and object.b == 2 and object.c < 3') ?? []
     const isCovered = (...fields: readonly string[]) => covers({ name: 'i', fields }, branch)
     expect([isCovered('a', 'b', 'c'), isCovered('b', 'a', 'c', 'd')]).toEqual([true, true])

@@ -1,10 +1,10 @@
 /**
- * Which rows a condition holds for, as an index can find them: any of several branches, each a list of demands that all must hold.
- * A branch without demands holds for every row. Where a condition cannot be said in this form (`!=`, `not`, `contains` of a field), its
- * demands are undefined: no index finds its rows, and none is missed by guessing.
+ * The rows for which a condition holds, in a form that an index can find: one or more branches, each a list of demands that
+ * must all hold. A branch without demands holds for every row. If a condition cannot be written in this form (`!=`, `not`,
+ * `contains` of a field), its demands are undefined: then no index finds its rows, and no row is missed by guessing.
  *
- * Invariant: a row satisfies the condition exactly if it satisfies the demands of one branch. So a read through an index that covers
- * a branch (`covers`) touches rows that its caller may see, and no others.
+ * Invariant: a row satisfies the condition if and only if it satisfies all demands of one branch. So a read through an index
+ * that covers a branch (`covers`) touches rows that its caller may see, and no others.
  */
 import { indexNameOf } from '@freshet/core/queries'
 import {
@@ -28,9 +28,9 @@ export type Demands = readonly Branch[]
 export const EVERY_ROW: Demands = [[]]
 export const NO_ROW: Demands = []
 
-/** A caller with more of them, such as one of hundreds of teams, is not served by indexes. */
+/** A caller with more branches, such as a member of hundreds of teams, is not served by indexes. */
 const BRANCHES_MAX = 100
-/** Indexes cut longer texts. */
+/** Indexes truncate longer texts. */
 const TEXT_BYTES_MAX = 199
 const FLIPPED: Partial<Record<Comparison, Comparison>> = {
   ...{ '==': '==', '!=': '!=', '<': '>', '<=': '>=', '>': '<', '>=': '<=', in: 'contains', contains: 'in' },
@@ -70,7 +70,7 @@ export function allOf(a: Demands | undefined, b: Demands | undefined): Demands |
   return bounded(a.flatMap(one => b.flatMap(other => joined(one, other))))
 }
 
-/** Of any caller, each may be the one that holds. */
+/** For any caller, each may be the one that holds. */
 export function anyOf(all: readonly (Demands | undefined)[], isAnyCaller: boolean = false): Demands | undefined {
   if (!isAnyCaller && all.some(seesEveryRow)) return EVERY_ROW
   const branches = new Map<string, Branch>()
@@ -81,7 +81,10 @@ export function anyOf(all: readonly (Demands | undefined)[], isAnyCaller: boolea
   return bounded([...branches.values()])
 }
 
-/** The rows that do not satisfy them, as far as that does not depend on rows. Of any caller, `not` of what may hold may hold as well. */
+/**
+ * The rows that do not satisfy the demands, as far as that does not depend on rows. For any caller, if something may hold, its
+ * negation may hold, too.
+ */
 export function unlessDemanded(demands: Demands | undefined, isAnyCaller: boolean): Demands | undefined {
   if (demands?.length === 0) return EVERY_ROW
   if (demands?.some(branch => branch.length === 0)) return isAnyCaller ? EVERY_ROW : NO_ROW
@@ -93,7 +96,7 @@ export function seesEveryRow(demands: Demands | undefined): boolean {
   return demands?.some(branch => branch.length === 0) ?? false
 }
 
-/** Whether a branch demands equality alone: then the tags of an index that covers it are of visible rows alone. */
+/** Whether a branch demands only equality: then the tags of an index that covers it belong to visible rows only. */
 export function isExact(branch: Branch): boolean {
   return branch.every(({ field, wanted }) => field !== ID_FIELD && isEquality(wanted))
 }
@@ -102,7 +105,7 @@ export function isOfIds(branch: Branch): boolean {
   return branch.every(({ field }) => field === ID_FIELD)
 }
 
-/** The fields of an index that would cover a branch; undefined if none does. */
+/** The fields of an index that would cover a branch; undefined if no index can. */
 export function fieldsFor(branch: Branch): readonly string[] | undefined {
   const equal = fieldsOf(branch.filter(({ wanted }) => isEquality(wanted)))
   const ranged = fieldsOf(branch.filter(({ wanted }) => !isEquality(wanted)))
@@ -117,7 +120,7 @@ export function indexFor(branch: Branch): IndexDeclaration {
   return { name: indexNameOf(fields), fields }
 }
 
-/** Whether all rows that an index leads to under the demands of a branch satisfy the branch. */
+/** Whether all rows that an index finds under the demands of a branch satisfy the branch. */
 export function covers({ fields }: IndexDeclaration, branch: Branch): boolean {
   const needed = fieldsFor(branch)
   if (needed === undefined || needed.length === 0) return false
@@ -149,7 +152,7 @@ function demandsOf(field: string, comparison: Comparison, value: unknown): Deman
     return isIndexable(value) ? [[{ field, wanted: { $prefix: value } }]] : undefined
   }
   const range = RANGES[comparison]
-  // Rules and indexes order texts differently.
+  // Rules and indexes sort texts differently.
   if (range === undefined || typeof value === 'string') return undefined
   if (typeof value !== 'number') return NO_ROW
   return field === ID_FIELD ? NO_ROW : isIndexable(value) ? [[{ field, wanted: { [range]: value } }]] : undefined
@@ -165,12 +168,12 @@ function ofValues(field: string, values: readonly unknown[]): Demands | undefine
   return bounded(possible.map(value => [{ field, wanted: { $eq: value } }]))
 }
 
-/** A whole number beyond 2^53 stands for several, so it is equal to nothing. */
+/** Several whole numbers beyond 2^53 have the same value here, so such a value is equal to nothing. */
 export function isCertain(value: unknown): boolean {
   return !Number.isInteger(value) || Number.isSafeInteger(value)
 }
 
-/** What it would be for some caller. */
+/** The demands of a comparison for some caller, with an arbitrary value. */
 function example(field: string, comparison: Comparison): Demands | undefined {
   if (comparison === '==' || comparison === 'in') return [[{ field, wanted: { $eq: '' } }]]
   if (comparison === 'startsWith') return [[{ field, wanted: { $prefix: '' } }]]
@@ -185,7 +188,7 @@ function isIndexable(value: unknown): value is string | number | boolean {
   return typeof value === 'boolean' || (typeof value === 'number' && Math.abs(value) < Number.MAX_VALUE)
 }
 
-/** None if no row can satisfy both. What demands the same twice demands it once. */
+/** Empty if no row can satisfy both. Drops duplicate demands. */
 function joined(a: Branch, b: Branch): readonly Branch[] {
   const rest = b.filter(({ field, wanted }) => !a.some(known => known.field === field && isSame(known.wanted, wanted)))
   const differs = (one: Demand, other: Demand) =>

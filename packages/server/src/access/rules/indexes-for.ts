@@ -1,4 +1,4 @@
-/** Which indexes the rules of a file need, so that lists and queries find the rows that a caller may see (`demands.ts`). */
+/** The indexes that the rules of a file need, so that lists and queries find the rows that a caller may see (`demands.ts`). */
 import type { IndexDeclaration } from '@freshet/protocol'
 import { fieldsFor, indexFor, isOfIds } from './demands.js'
 import type { BucketRules, ParsedRules } from './parse-rules.js'
@@ -7,11 +7,11 @@ export interface IndexesOfBucket {
   /** As the file names it: `shop/orders`, or with `*` for any name. */
   readonly bucket: string
   readonly indexes: readonly IndexDeclaration[]
-  /** Whether each of its rules can be served by indexes, or by ranges of ids. */
+  /** Whether indexes, or ranges of ids, can serve each of the bucket's rules. */
   readonly areEnough: boolean
 }
 
-/** Of each bucket of which some callers see only some rows. */
+/** One entry for each bucket of which some callers see only some rows. */
 export function indexesFor({ buckets }: ParsedRules): readonly IndexesOfBucket[] {
   return buckets.map(indexesOf).filter(({ indexes, areEnough }) => indexes.length > 0 || !areEnough)
 }

@@ -1,12 +1,12 @@
 /**
- * Those members of an object that rules look at. They are parsed when a rule first asks, and kept with the object while it is at hand, if they are
- * few and short: what is kept of an object is bounded, whatever is in it.
+ * The members of an object that rules look at. They are parsed when a rule first needs them, and kept with the object while it
+ * is at hand, if they are few and short: what is kept of an object is bounded, whatever its contents.
  */
 import type { StoredValue } from '@freshet/core/store'
 
 export type Value = Pick<StoredValue, 'contentType' | 'body'>
 
-/** Characters, and so many for each value besides. */
+/** In characters, plus `VALUE_SIZE` for each value. */
 const KEPT_SIZE_MAX = 256
 const VALUE_SIZE = 16
 
@@ -19,7 +19,10 @@ export class ObjectMembers {
     this.#value = value
   }
 
-  /** The object with these members at least. What is kept is known by the array of names, so ask with the same one again. */
+  /**
+   * The object with at least these members. The kept result is found by the identity of the array of names, so pass the same
+   * array again.
+   */
   with(names: readonly string[]): unknown {
     if (this.#names === names) return this.#kept
     const object = parseValue(this.#value)
@@ -31,7 +34,7 @@ export class ObjectMembers {
   }
 }
 
-/** Bytes have no fields. */
+/** Undefined if the content is not JSON, since bytes have no fields. */
 export function parseValue({ contentType, body }: Value): unknown {
   if (!/^application\/json\b/.test(contentType)) return undefined
   try {
@@ -41,15 +44,15 @@ export function parseValue({ contentType, body }: Value): unknown {
   }
 }
 
-/** Undefined of what is not an object with members. */
+/** Undefined if the value is not an object with members. */
 function pick(object: unknown, names: readonly string[]): object | undefined {
   if (typeof object !== 'object' || object === null || Array.isArray(object)) return undefined
   const own = names.filter(name => Object.hasOwn(object, name))
-  // As JSON.parse does, it makes a member of __proto__, too.
+  // Like JSON.parse, this makes __proto__ an ordinary member.
   return Object.fromEntries(own.map(name => [name, (object as Record<string, unknown>)[name]]))
 }
 
-/** Of what hangs in others it looks at no more than is kept. */
+/** Stops counting as soon as the value is too large to be kept. */
 function sizeOf(value: unknown, sizeMax = KEPT_SIZE_MAX): number {
   if (typeof value === 'string') return VALUE_SIZE + value.length
   if (typeof value !== 'object' || value === null) return VALUE_SIZE

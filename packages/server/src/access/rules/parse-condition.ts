@@ -43,7 +43,7 @@ export class ConditionParser {
     this.#guess = guess
   }
 
-  /** All of the rest of the line. Throws a RulesError. */
+  /** Parses the rest of the line. Throws a RulesError. */
   parse(): Condition {
     const condition = this.#or()
     const extra = this.#words[this.#next]
@@ -51,7 +51,7 @@ export class ConditionParser {
     const guess = this.#guess(extra.text, ['and', 'or', ...COMPARISONS])
     throw new RulesError(
       extra.column,
-      `The condition ends before ${extra.text}.${guess || ' Join conditions by and, or.'}`,
+      `The condition ends before ${extra.text}.${guess || ' Join conditions with and, or.'}`,
     )
   }
 
@@ -68,7 +68,7 @@ export class ConditionParser {
   }
 
   #not(): Condition {
-    if (++this.#depth > DEPTH_MAX) throw this.#wrong(`A condition has at most ${DEPTH_MAX} levels.`)
+    if (++this.#depth > DEPTH_MAX) throw this.#wrong(`A condition can have at most ${DEPTH_MAX} levels.`)
     try {
       if (this.#takes('not')) return not(this.#not())
       if (this.#takes('authenticated')) return AUTHENTICATED
@@ -93,7 +93,7 @@ export class ConditionParser {
     return compare(left, comparison, right, this.#textFrom(start))
   }
 
-  /** Of the words since then, in one spelling of spaces. */
+  /** The words from `start` on, joined by single spaces. */
   #textFrom(start: number): string {
     return this.#words
       .slice(start, this.#next)
@@ -135,11 +135,11 @@ export class ConditionParser {
         return { value: ({ next }) => memberOf(next, path), looksAt: 'new' }
       }
       default:
-        throw new RulesError(word.column, `${word.text} is no value.${this.#guess(word.text, NAMES) || wants()}`)
+        throw new RulesError(word.column, `${word.text} is not a value.${this.#guess(word.text, NAMES) || wants()}`)
     }
   }
 
-  /** A list with something missing in it has one member less. */
+  /** Missing values are left out of a list. */
   #list(): Operand {
     const items: Operand[] = []
     while (!this.#takes(']')) {
@@ -165,7 +165,8 @@ export class ConditionParser {
       }
       path.push(word.kind === 'text' ? String(word.value) : word.text)
     }
-    if (path.length === 0) throw new RulesError(after.column, `Say what of it: ${after.text}.name.`)
+    if (path.length === 0)
+      throw new RulesError(after.column, `Name a member of ${after.text}, as in ${after.text}.name.`)
     return path
   }
 
@@ -194,7 +195,8 @@ function indexedAs(path: readonly string[]): Pick<Operand, 'field'> {
 
 function checkNull(left: Operand, comparison: Comparison, right: Operand, column: number): void {
   if (!left.isNull && !right.isNull) return
-  if (comparison !== '==' && comparison !== '!=') throw new RulesError(column, 'null goes with == and != only.')
+  if (comparison !== '==' && comparison !== '!=')
+    throw new RulesError(column, 'null can be compared with == and != only.')
 }
 
 function wants(): string {

@@ -1,4 +1,4 @@
-/** A line that says what the rules must come to: `deny read shop/orders/1 as {"sub":"bob"} object {"owner":"ann"}`. */
+/** A line that states an outcome of the rules: `deny read shop/orders/1 as {"sub":"bob"} object {"owner":"ann"}`. */
 
 import { RIGHTS, type Right } from './rights.js'
 import { RulesError } from './rules-mistake.js'
@@ -27,7 +27,8 @@ export function parseExample(line: string, number: number): RuleExample {
   if (head === null) throw new RulesError(1, FORM)
   const { verdict, right, namespace, bucket, id } = head.groups!
   const known = RIGHTS.find(name => name === right)
-  if (known === undefined) throw new RulesError(line.indexOf(right!) + 1, `${right} is no right of an example. ${FORM}`)
+  if (known === undefined)
+    throw new RulesError(line.indexOf(right!) + 1, `${right} is not a right that an example can test. ${FORM}`)
   const rest = line.slice(head[0].length)
   const isAnyone = /^anyone\b/.test(rest)
   let at = isAnyone ? 'anyone'.length : 0
@@ -59,7 +60,7 @@ export function parseExample(line: string, number: number): RuleExample {
   }
 }
 
-/** The object at the start of a text, and how long it is. */
+/** Parses the object at the start of a text, and returns its length. */
 function readJson(text: string, column: number): [value: Record<string, unknown>, length: number] {
   const pieces = /"(?:[^"\\]|\\.)*"|[{}]/g
   let depth = 0

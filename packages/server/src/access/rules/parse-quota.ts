@@ -7,7 +7,7 @@
 import type { Word } from './read-words.js'
 import { type Guess, RulesError } from './rules-mistake.js'
 
-/** What is absent has no limit. */
+/** An absent member has no limit. */
 export interface Quota {
   readonly objects?: number
   /** Of values, as they are stored. */
@@ -35,16 +35,16 @@ export function parseQuota(words: readonly Word[], end: number, guess: Guess): Q
     if (name === undefined) {
       throw new RulesError(
         word?.column ?? end,
-        `Say of what: objects, bytes or requests.${word ? guess(word.text, LIMITS) : ''} ${EXAMPLE}`,
+        `Say what is limited: objects, bytes or requests.${word ? guess(word.text, LIMITS) : ''} ${EXAMPLE}`,
       )
     }
-    if (quota[name] !== undefined) throw new RulesError(word!.column, `There is a limit of ${name} already.`)
+    if (quota[name] !== undefined) throw new RulesError(word!.column, `${name} has a limit already.`)
     const max = wholeNumberAt(words[i + 1], end)
     if (name === 'requests') quota.requests = { max, per: periodAt(words[i + 2], words[i + 3], end, guess) }
     else quota[name] = max
     i += name === 'requests' ? 4 : 2
     if (words[i] === undefined) return quota
-    if (words[i]!.text !== ',') throw new RulesError(words[i]!.column, `A comma comes between limits: ${EXAMPLE}`)
+    if (words[i]!.text !== ',') throw new RulesError(words[i]!.column, `Separate limits with a comma: ${EXAMPLE}`)
     i++
   }
 }
@@ -53,7 +53,7 @@ function wholeNumberAt(word: Word | undefined, end: number): number {
   if (word?.kind === 'number' && Number.isSafeInteger(word.value) && (word.value as number) >= 0) {
     return word.value as number
   }
-  throw new RulesError(word?.column ?? end, `How many? A whole number: ${EXAMPLE}`)
+  throw new RulesError(word?.column ?? end, `Give a whole number, as in ${EXAMPLE}`)
 }
 
 function periodAt(per: Word | undefined, unit: Word | undefined, end: number, guess: Guess): Period {

@@ -10,7 +10,8 @@
  *   right    = verb { "," verb } [ "if" condition ]         verb = "read" | "list" | "create" | "update" | "delete" | "write"
  *   example  = ( "allow" | "deny" ) verb path "as" ( "anyone" | JSON ) [ "object" JSON ] [ "new" JSON ]
  *
- * What no line allows is denied. docs/access.md is for those who write such files. All mistakes are told, each with its place.
+ * What no line allows is denied. docs/access.md is for people who write such files. The parser reports all mistakes, each with
+ * its place.
  */
 import { ALWAYS, type Condition } from './condition.js'
 import { ConditionParser } from './parse-condition.js'
@@ -26,7 +27,7 @@ export interface Rule {
 }
 
 export interface BucketRules {
-  /** Undefined: any. */
+  /** Undefined: any namespace. */
   readonly namespace: string | undefined
   readonly bucket: string | undefined
   readonly rules: readonly Rule[]
@@ -34,11 +35,11 @@ export interface BucketRules {
 
 export interface ParsedRules {
   readonly admin: readonly Condition[]
-  /** Who may read `/metrics`, beside admins. */
+  /** The conditions under which a caller may read `/metrics`, besides admins. */
   readonly metrics: readonly Condition[]
   /** The path to the claim that names namespaces. */
   readonly wall: readonly string[] | undefined
-  /** By namespace; that of `*` is for those that have none of their own. */
+  /** By namespace. The entry of `*` is for namespaces that have no entry of their own. */
   readonly quotas: ReadonlyMap<string, Quota>
   readonly buckets: readonly BucketRules[]
   readonly examples: readonly RuleExample[]
@@ -51,7 +52,7 @@ export type RulesRead =
 const VERBS = [...RIGHTS, 'write']
 const STATEMENTS = [...VERBS, 'bucket', 'admin', 'metrics', 'wall', 'quota', 'allow', 'deny']
 const NAME = /^[a-z0-9][a-z0-9_-]{0,62}$/
-/** What of objects there is to look at, by right. Whether one may list is asked before any is looked at. */
+/** Which states of an object a condition can look at, by right. The right to list is decided before any object is read. */
 const SEEN: Readonly<Record<Right, readonly string[]>> = {
   read: ['object'],
   list: [],
@@ -116,14 +117,15 @@ class RulesParser {
     if (condition.looksAt.size > 0) {
       throw new RulesError(
         words[0]!.column,
-        'Metrics are of no object. Go by claims: metrics if claim.role == "metrics"',
+        'Metrics belong to no object. Test claims: metrics if claim.role == "metrics"',
       )
     }
     this.#metrics.push(condition)
   }
 
   #takeWall(words: readonly Word[], end: number): void {
-    if (this.#wall !== undefined) throw new RulesError(1, 'There is a wall already. One claim names the namespaces.')
+    if (this.#wall !== undefined)
+      throw new RulesError(1, 'There is a wall already. Only one claim can name the namespaces.')
     const [, claim, ...rest] = words
     if (claim?.text !== 'claim') throw new RulesError(claim?.column ?? end, 'A wall is a claim: wall claim.namespaces')
     const path: string[] = []
@@ -139,7 +141,7 @@ class RulesParser {
   }
 
   #takeQuota(words: readonly Word[], end: number): void {
-    // A name that begins with a digit is two words.
+    // A name that begins with a digit consists of two words.
     const from = words.findIndex(
       (word, i) => i > 0 && (i === words.length - 1 || word.column + word.text.length < words[i + 1]!.column),
     )
@@ -149,9 +151,9 @@ class RulesParser {
       .join('')
     const column = words[1]?.column ?? end
     if (name !== '*' && !NAME.test(name))
-      throw new RulesError(column, 'Say of which namespace; * stands for any other: quota acme objects 1000')
+      throw new RulesError(column, 'Name a namespace; * stands for any other: quota acme objects 1000')
     if (this.#quotas.has(name))
-      throw new RulesError(column, `There is a quota of ${name} already. Write all of it in one line.`)
+      throw new RulesError(column, `${name} has a quota already. Write all its limits in one line.`)
     this.#quotas.set(name, parseQuota(words.slice(from + 1), end, this.#guess))
   }
 
@@ -163,7 +165,7 @@ class RulesParser {
     if (parts.length !== 2) throw new RulesError(column, 'A bucket is namespace/bucket; * stands for any: shop/*.')
     const wrong = parts.find(part => part !== '*' && !NAME.test(part))
     if (wrong !== undefined) {
-      throw new RulesError(column, `${JSON.stringify(wrong)} is no name: a-z, 0-9, _ and -, or * for any.`)
+      throw new RulesError(column, `${JSON.stringify(wrong)} is not a name. Use a-z, 0-9, _ and -, or * for any name.`)
     }
     const [namespace, bucket] = parts.map(part => (part === '*' ? undefined : part))
     this.#buckets.push({ namespace, bucket, rules: [] })
@@ -178,7 +180,7 @@ class RulesParser {
       i += 2
     }
     const current = this.#buckets.at(-1)
-    if (current === undefined) throw new RulesError(words[0]!.column, 'Say of which bucket first: bucket shop/products')
+    if (current === undefined) throw new RulesError(words[0]!.column, 'Name the bucket first: bucket shop/products')
     const condition = words[i + 1] === undefined ? ALWAYS : this.#ifAt(words, i + 1, end)
     for (const right of rights) {
       checkSeen(right, condition, words[0]!)
@@ -194,7 +196,7 @@ class RulesParser {
     const guess = this.#guess(word.text, STATEMENTS)
     throw new RulesError(
       word.column,
-      `${word.text} begins no line.${guess || ` Lines begin with ${STATEMENTS.join(', ')}.`}`,
+      `No line begins with ${word.text}.${guess || ` Lines begin with ${STATEMENTS.join(', ')}.`}`,
     )
   }
 
@@ -208,19 +210,19 @@ class RulesParser {
   }
 }
 
-/** A rule that could never hold, or would hold for want of what it looks at, is a mistake. */
+/** A rule that could never hold is a mistake, and so is one that would hold because what it looks at is missing. */
 function checkSeen(right: Right, { looksAt }: Condition, { text, column }: Word): void {
   const unseen = [...looksAt].find(name => !SEEN[right].includes(name))
   if (unseen === undefined) return
   const hint =
-    text === 'write' ? ' write stands for create, update and delete: give each a line of its own.' : ` ${HINT[right]}`
-  throw new RulesError(column, `There is no ${unseen} to look at on ${right}.${hint}`)
+    text === 'write' ? ' write stands for create, update and delete: give each its own line.' : ` ${HINT[right]}`
+  throw new RulesError(column, `A condition for ${right} cannot look at ${unseen}.${hint}`)
 }
 
 const HINT: Readonly<Record<Right, string>> = {
-  read: 'It has object, as it is.',
-  list: 'A list shows what its reader may read; put the condition there.',
-  create: 'It has new, as it would be.',
+  read: 'It has object, the object as it is.',
+  list: 'A list shows what its reader may read, so put the condition on read.',
+  create: 'It has new, the object as it would be.',
   update: '',
-  delete: 'It has object, as it is.',
+  delete: 'It has object, the object as it is.',
 }

@@ -1,4 +1,4 @@
-/** The rules that a text stands for, with its examples tried. */
+/** Parses the text of a rules file and checks its examples. */
 import { FreshetError } from '@freshet/protocol'
 import { checkExamples } from './check-examples.js'
 import { type ParsedRules, parseRules } from './parse-rules.js'

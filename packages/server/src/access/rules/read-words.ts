@@ -34,19 +34,19 @@ function readText(text: string, column: number): string {
   try {
     return JSON.parse(text) as string
   } catch {
-    throw new RulesError(column, `${text} is no text. A text is written as in JSON.`)
+    throw new RulesError(column, `${text} is not a valid text. Write texts as in JSON.`)
   }
 }
 
 function readNumber(text: string, column: number): number {
   if (isExactNumber(text)) return Number(text)
-  throw new RulesError(column, `${text} would be rounded. Write it as a text, or with fewer digits.`)
+  throw new RulesError(column, `${text} would be rounded. Write it as text, or with fewer digits.`)
 }
 
 function strange(character: string): string {
-  if (character === '"') return 'A text begins here and does not end on this line.'
-  if (character === "'") return 'Texts are written with double quotes.'
-  if (character === '=') return 'A comparison is written ==.'
-  if (character === '&' || character === '|' || character === '!') return 'Conditions are joined by and, or, not.'
-  return `${JSON.stringify(character)} means nothing here.`
+  if (character === '"') return 'The text that begins here does not end on this line.'
+  if (character === "'") return 'Write texts with double quotes.'
+  if (character === '=') return 'Write a comparison with ==.'
+  if (character === '&' || character === '|' || character === '!') return 'Join conditions with and, or, not.'
+  return `${JSON.stringify(character)} has no meaning here.`
 }

@@ -1,5 +1,5 @@
-/** What one may be allowed to do with a bucket and what is in it. */
+/** What a caller may be allowed to do with a bucket and its objects. */
 export const RIGHTS = ['read', 'list', 'create', 'update', 'delete'] as const
-/** Those to change something. */
+/** The rights to change something. */
 export const WRITES: readonly (typeof RIGHTS)[number][] = ['create', 'update', 'delete']
 export type Right = (typeof RIGHTS)[number]

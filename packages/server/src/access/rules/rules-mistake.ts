@@ -1,12 +1,12 @@
-/** What is wrong with a rules file, where, and what may have been meant. */
+/** A mistake in a rules file: what is wrong, where, and perhaps what was meant. */
 export interface RulesMistake {
-  /** From 1. */
+  /** Starts at 1. */
   readonly line: number
   readonly column: number
   readonly message: string
 }
 
-/** A parser's way out; `parseRules` turns it into the RulesMistake that it is. */
+/** Thrown inside the parser; `parseRules` turns it into a RulesMistake. */
 export class RulesError extends Error {
   readonly column: number
 
@@ -16,5 +16,5 @@ export class RulesError extends Error {
   }
 }
 
-/** ` Did you mean "claim"?`, or nothing. Given by the caller, who has the dictionary for it. */
+/** ` Did you mean "claim"?`, or an empty string. The caller supplies it, since the caller has the dictionary. */
 export type Guess = (typed: string, names: Iterable<string>) => string

@@ -22,7 +22,7 @@ describe('rules', () => {
     expect(may('create', 'shop/products/1', { sub: 'ann' })).toBe(false)
   })
 
-  test('let an admin do everything, but for what is not of the store', () => {
+  test('let an admin do everything', () => {
     expect(may('delete', 'shop/others/1', { role: 'admin' })).toBe(true)
     expect(rules.isAdmin({ role: 'admin' })).toBe(true)
     expect(rules.isAdmin({ role: ['admin'] })).toBe(false)
@@ -36,13 +36,13 @@ describe('rules', () => {
     expect(may('create', 'shop/orders/1', { sub: 'ann' }, undefined, { owner: 'ann' })).toBe(true)
   })
 
-  test('are not satisfied by what is missing on both sides', () => {
+  test('are not satisfied if both sides are missing', () => {
     expect(may('read', 'shop/orders/1', {}, {})).toBe(false)
     expect(may('read', 'shop/orders/1', { sub: null }, { owner: null })).toBe(false)
     expect(may('read', 'shop/orders/1', undefined, {})).toBe(false)
   })
 
-  test('take no two numbers for equal that may have been rounded', () => {
+  test('do not take numbers for equal that may have been rounded', () => {
     const tenants = rulesOf(
       'bucket a/b\n read if object.tenant == claim.tenant or claim.tenants contains object.tenant',
     )
@@ -50,16 +50,16 @@ describe('rules', () => {
       tenants.allows('read', { ...claims }, 'a/b/1', { object: { tenant } })
     expect(read(2 ** 53 - 1, { tenant: 2 ** 53 - 1 })).toBe(true)
     expect(read(0.1, { tenants: [0.1] })).toBe(true)
-    // Of 9007199254740992 and 9007199254740993 both.
+    // 9007199254740992 and 9007199254740993 both have this value.
     expect(read(2 ** 53, { tenant: 2 ** 53, tenants: [2 ** 53] })).toBe(false)
   })
 
-  test('do not take what an object inherits for a field of it', () => {
+  test('do not take an inherited member for a field of the object', () => {
     const inherited = rulesOf('bucket a/b\n read if object.constructor != null')
     expect(inherited.allows('read', undefined, 'a/b/1', { object: {} })).toBe(false)
   })
 
-  test('know what is open to all, to some objects, to nobody', () => {
+  test('know whether everything, some objects or nothing is open to everybody', () => {
     expect(rules.openness('read', 'shop/products')).toBe('always')
     expect(rules.openness('read', 'shop/posts')).toBe('sometimes')
     expect(rules.openness('read', 'shop/orders')).toBe('never')
@@ -67,7 +67,7 @@ describe('rules', () => {
     expect(rules.openness('read', '_freshet/audit')).toBe('never')
   })
 
-  test('reach nothing of ours with a pattern for any bucket', () => {
+  test("do not reach the server's own buckets with a pattern for any bucket", () => {
     const all = rulesOf('bucket */*\n read, list')
     expect(all.allows('read', undefined, 'shop/products/1')).toBe(true)
     expect(all.allows('read', undefined, '_freshet/audit/1')).toBe(false)
@@ -108,7 +108,7 @@ describe('a wall', () => {
     expect(rules.allows('read', {}, 'acme/notes/1')).toBe(false)
   })
 
-  test('does not hide from a token what everybody sees', () => {
+  test('does not hide from the bearer of a token what everybody sees', () => {
     expect(rules.allows('read', { tenants: ['acme'] }, 'globex/news/1')).toBe(true)
   })
 })
@@ -122,36 +122,36 @@ describe('mistakes', () => {
   test.each([
     ['read', 1, 1, 'bucket'],
     ['bucket shop', 1, 8, 'namespace/bucket'],
-    ['bucket Shop/x', 1, 8, 'no name'],
-    ['bucket shop/x\n  raed', 2, 3, 'begins no line'],
+    ['bucket Shop/x', 1, 8, 'not a name'],
+    ['bucket shop/x\n  raed', 2, 3, 'No line begins with raed.'],
     ['bucket shop/x\n  rea if authenticated', 2, 3, 'Did you mean read?'],
     ['bucket shop/x\n  read if', 2, 10, 'value is missing'],
-    ['bucket shop/x\n  read if clam.sub == 1', 2, 11, 'no value'],
+    ['bucket shop/x\n  read if clam.sub == 1', 2, 11, 'not a value'],
     ['bucket shop/x\n  read if claim == 1', 2, 11, 'claim.name'],
     ['bucket shop/x\n  read if claim.a = 1', 2, 19, '=='],
     ['bucket shop/x\n  read if (claim.a == 1', 2, 24, ') is missing'],
     ['bucket shop/x\n  read if claim.a == 1 claim.b == 2', 2, 24, 'ends before'],
-    ['bucket shop/x\n  read if new.a == 1', 2, 3, 'no new'],
-    ['bucket shop/x\n  create if object.a == 1', 2, 3, 'no object'],
-    ['bucket shop/x\n  write if object.a == 1', 2, 3, 'line of its own'],
-    ['bucket shop/x\n  list if object.a == 1', 2, 3, 'no object'],
+    ['bucket shop/x\n  read if new.a == 1', 2, 3, 'cannot look at new'],
+    ['bucket shop/x\n  create if object.a == 1', 2, 3, 'cannot look at object'],
+    ['bucket shop/x\n  write if object.a == 1', 2, 3, 'its own line'],
+    ['bucket shop/x\n  list if object.a == 1', 2, 3, 'cannot look at object'],
     ['bucket shop/x\n  read when authenticated', 2, 8, 'if and a condition'],
     ['bucket shop/x\n  read if "a', 2, 11, 'does not end'],
     ['admin', 1, 6, 'if and a condition'],
-    ['metrics if object.a == 1', 1, 1, 'Metrics are of no object'],
+    ['metrics if object.a == 1', 1, 1, 'Metrics belong to no object'],
     ['metrics of claim.a', 1, 9, 'if and a condition'],
     ['wall tenants', 1, 6, 'wall claim'],
     ['allow read shop', 1, 1, 'An example is'],
-    ['allow fly shop/x/1 as anyone', 1, 7, 'no right'],
+    ['allow fly shop/x/1 as anyone', 1, 7, 'not a right'],
     ['allow read shop/x/1 as {"a"', 1, 24, 'JSON object'],
-    ['bucket shop/x\n  read if claim.a < null', 2, 19, 'null goes'],
+    ['bucket shop/x\n  read if claim.a < null', 2, 19, 'null can be compared'],
     ['bucket shop/x\n  read if claim.a == 9007199254740993', 2, 22, 'would be rounded'],
-  ])('%j is told at %i:%i', (text, line, column, message) => {
+  ])('%j is reported at %i:%i', (text, line, column, message) => {
     const { mistakes } = parseRules(text, guess)
     expect(mistakes).toEqual([{ line, column, message: expect.stringContaining(message) }])
   })
 
-  test('are all told', () => {
+  test('are all reported', () => {
     expect(parseRules('x\ny\n').mistakes).toHaveLength(2)
   })
 
@@ -162,13 +162,13 @@ describe('mistakes', () => {
 })
 
 describe('examples', () => {
-  test('that do not come out are told by their line', () => {
+  test('with another outcome are reported with their line', () => {
     const { rules } = parseRules(
       [
         'bucket shop/orders',
         '  read if object.owner == claim.sub',
         'allow read shop/orders/1 as {"sub":"ann"} object {"owner":"ann"}',
-        'deny  read shop/orders/1 as {"sub":"bob"} object {"owner":"ann"} # not his',
+        'deny  read shop/orders/1 as {"sub":"bob"} object {"owner":"ann"} # not the owner',
         'allow read shop/orders/1 as anyone',
       ].join('\n'),
     )

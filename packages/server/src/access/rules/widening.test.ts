@@ -10,7 +10,7 @@ const parsed = (text: string) => {
   expect(mistakes).toEqual([])
   return rules!
 }
-const told = (before: string, after: string) =>
+const reported = (before: string, after: string) =>
   wideningsOf(parsed(before), parsed(after)).map(({ what, rights }) => [what, ...(rights ?? [])].join(' '))
 
 const B = 'bucket shop/orders\n '
@@ -19,8 +19,8 @@ const BOTH = 'claim.a == 1 and claim.b == 2'
 test.each([
   ['the same, in other spaces', `${B} read if claim.a==1`, `${B}   read if (claim.a  ==  1)`],
   ['a line less', `${B} read\n list`, `${B} read`],
-  ['one condition more', `${B} read if claim.a == 1`, `${B} read if claim.a == 1 and object.b == 2`],
-  ['one alternative less', `${B} read if claim.a == 1 or claim.b == 2`, `${B} read if claim.b == 2`],
+  ['one more condition', `${B} read if claim.a == 1`, `${B} read if claim.a == 1 and object.b == 2`],
+  ['one alternative fewer', `${B} read if claim.a == 1 or claim.b == 2`, `${B} read if claim.b == 2`],
   ['parts in another order', `${B} read if ${BOTH}`, `${B} read if claim.b == 2 and claim.a == 1`],
   ['a claim instead of any token', `${B} read if authenticated`, `${B} read if claim.role in ["staff"]`],
   [
@@ -32,25 +32,25 @@ test.each([
   ['a wall', `${B} read if authenticated`, `wall claim.tenants\n${B} read if authenticated`],
   ['fewer admins', 'admin if claim.a == 1', 'admin if claim.a == 1 and claim.b == 2'],
 ])('%s is no wider', (_, before, after) => {
-  expect(told(before, after)).toEqual([])
+  expect(reported(before, after)).toEqual([])
 })
 
 test.each([
-  ['a line more', `${B} read`, `${B} read, list`, ['shop/orders list']],
+  ['one more line', `${B} read`, `${B} read, list`, ['shop/orders list']],
   ['write', `${B} create`, `${B} write`, ['shop/orders update delete']],
-  ['no condition any more', `${B} read if authenticated`, `${B} read`, ['shop/orders read']],
-  ['one condition less', `${B} read if ${BOTH}`, `${B} read if claim.a == 1`, ['shop/orders read']],
+  ['a condition removed', `${B} read if authenticated`, `${B} read`, ['shop/orders read']],
+  ['one condition fewer', `${B} read if ${BOTH}`, `${B} read if claim.a == 1`, ['shop/orders read']],
   ['another value', `${B} read if claim.a == 1`, `${B} read if claim.a == 2`, ['shop/orders read']],
-  ['absence asked for', `${B} read if authenticated`, `${B} read if claim.a == null`, ['shop/orders read']],
+  ['a test for absence', `${B} read if authenticated`, `${B} read if claim.a == null`, ['shop/orders read']],
   ['a negation', `${B} read if authenticated`, `${B} read if not (claim.a == 1)`, ['shop/orders read']],
   ['a pattern', `${B} read`, 'bucket shop/*\n read', ['shop/* read']],
   ['any namespace', `${B} read`, 'bucket */orders\n read', ['*/orders read']],
-  ['no wall any more', 'wall claim.a', '', ['wall']],
+  ['a wall removed', 'wall claim.a', '', ['wall']],
   ['another wall', 'wall claim.a', 'wall claim.b', ['wall']],
   ['more admins', 'admin if claim.a == 1', 'admin if claim.a == 1\nadmin if claim.b == 1', ['admin']],
   ['metrics for all', 'metrics if claim.a == 1', 'metrics', ['metrics']],
 ])('%s is wider', (_, before, after, wider) => {
-  expect(told(before, after)).toEqual(wider)
+  expect(reported(before, after)).toEqual(wider)
 })
 
 test('no rules are wider than any, and none are wider than no rules', () => {
@@ -59,7 +59,7 @@ test('no rules are wider than any, and none are wider than no rules', () => {
   expect(wideningsOf(rules, undefined).map(({ what }) => what)).toContain('*/*')
 })
 
-/** A small generator of conditions, and everything that they look at. */
+/** A small generator of conditions, and of everything that they look at. */
 function randomRules(random: () => number): string {
   const pick = <Item>(items: readonly Item[]) => items[Math.floor(random() * items.length)]!
   const condition = (depth: number): string => {
@@ -81,7 +81,7 @@ function randomRules(random: () => number): string {
   return wall + sections.map(name => `bucket ${name}\n read if ${condition(2)}\n list if ${condition(1)}\n`).join('')
 }
 
-test('whatever the rules are: if nothing is reported, nobody may do anything that they could not do before', () => {
+test('whatever the rules are: if nothing is reported, no caller may do anything that was denied before', () => {
   let seed = 7
   const random = () => {
     seed = (seed * 1_103_515_245 + 12_345) % 2_147_483_648

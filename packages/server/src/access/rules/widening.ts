@@ -1,8 +1,9 @@
 /**
- * What other rules allow that those before did not: so that nothing is opened by mistake.
+ * What new rules allow that the old rules did not, so that nothing is opened by mistake.
  *
- * It errs on one side. What it does not report is not wider: each way in which a new condition can hold (`Condition.ways`) contains a way in which
- * one of the old conditions held. What it reports may be no wider: `claim.age > 21` after `claim.age > 18` is, to it, another condition.
+ * The comparison errs on the safe side. It never misses a widening: where it reports none, each way in which a new condition
+ * can hold (`Condition.ways`) contains a way in which one of the old conditions held. It may report a change that is not wider:
+ * it takes `claim.age > 21` after `claim.age > 18` for a different condition.
  */
 import type { Condition, Way } from './condition.js'
 import type { BucketRules, ParsedRules } from './parse-rules.js'
@@ -11,7 +12,7 @@ import { RIGHTS, type Right } from './rights.js'
 export interface Widening {
   /** `shop/orders`, `shop/*`; or `admin`, `metrics`, `wall`. */
   readonly what: string
-  /** Of a bucket. */
+  /** For a bucket. */
   readonly rights?: readonly Right[]
 }
 
@@ -31,7 +32,7 @@ function isWallLower(before: ParsedRules['wall'], after: ParsedRules['wall']): b
   return before !== undefined && JSON.stringify(before) !== JSON.stringify(after)
 }
 
-/** Each name that any of the rules has, and any other name, which is `*`. */
+/** Checks each name that either set of rules has, and `*` for any other name. */
 function bucketsWidened(before: ParsedRules, after: ParsedRules): readonly Widening[] {
   const sections = [...before.buckets, ...after.buckets]
   const namespaces = new Set(['*', ...sections.map(({ namespace }) => namespace ?? '*')])
@@ -39,13 +40,13 @@ function bucketsWidened(before: ParsedRules, after: ParsedRules): readonly Widen
   const widened: { readonly what: string; readonly rights: readonly Right[] }[] = []
   for (const namespace of namespaces) {
     for (const bucket of buckets) {
-      // What is said of `shop/*` already is not said again of each bucket there.
-      const told = [`*/*`, `${namespace}/*`, `*/${bucket}`].flatMap(
+      // A widening that is reported for `shop/*` is not repeated for each bucket there.
+      const reported = [`*/*`, `${namespace}/*`, `*/${bucket}`].flatMap(
         general => widened.find(({ what }) => what === general)?.rights ?? [],
       )
       const rights = RIGHTS.filter(
         right =>
-          !told.includes(right) &&
+          !reported.includes(right) &&
           areWider(conditionsOf(before, namespace, bucket, right), conditionsOf(after, namespace, bucket, right)),
       )
       if (rights.length > 0) widened.push({ what: `${namespace}/${bucket}`, rights })

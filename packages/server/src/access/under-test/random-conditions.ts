@@ -6,7 +6,7 @@ const OPERANDS = [
   ...['"ann"', '"a"', '2', 'true', '["a", "ann", 2]', '[]', 'namespace', 'object."x.y"', 'object.list."0"'],
 ]
 const COMPARISONS = ['==', '==', '==', '!=', '<', '<=', '>', '>=', 'in', 'in', 'contains', 'startsWith', 'startsWith']
-/** Of members of objects. */
+/** Values for members of objects. */
 export const VALUES: readonly unknown[] = [
   'ann',
   'a',
@@ -26,7 +26,7 @@ export const VALUES: readonly unknown[] = [
   { d: 2 },
 ]
 
-/** About the members a, b, c, list and x.y of objects, and the claims sub, n, teams and flag. */
+/** Uses the members a, b, c, list and x.y of objects, and the claims sub, n, teams and flag. */
 export function randomCondition(random: Random, depth: number): string {
   const { below, pick } = random
   const kind = depth === 0 ? 0 : below(6)

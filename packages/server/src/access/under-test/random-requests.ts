@@ -4,7 +4,10 @@ import { type Filter, formatQuery, type Query, type Scalar } from '@freshet/prot
 
 export interface AskedRequest {
   readonly method: string
-  /** Where it goes on, if the answer before it had a `next`: the same for every store, the cursor being that store's own. */
+  /**
+   * Where the next request continues, if the answer before had a `next`: the same for every store, with that store's own
+   * cursor.
+   */
   readonly path: string
   readonly body?: unknown
   readonly headers?: Readonly<Record<string, string>>
@@ -13,7 +16,7 @@ export interface AskedRequest {
 export interface RequestSource {
   readonly random: Random
   readonly bucket: string
-  /** Of rows that were ever there, in any of the stores, and some that never were. */
+  /** Ids of rows that existed at some time in any of the stores, and some that never existed. */
   readonly ids: readonly string[]
   /** From the first commit of the rows to the last. */
   readonly positions: { readonly first: number; readonly last: number }

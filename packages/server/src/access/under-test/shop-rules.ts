@@ -1,4 +1,4 @@
-/** For tests: the rules of a shop. The bucket at their end has no other right yet, so that a test may add some. */
+/** For tests: the rules of a shop. The last bucket is still open, so that a test may append rights to it. */
 export const SHOP_RULES: string = `
 admin if claim.role == "admin"
 bucket shop/products

@@ -1,7 +1,8 @@
 /**
- * Two stores that differ only in rows that are hidden from the callers who ask: the same requests must get the same answers, byte for
- * byte. Rules, indexes, rows, their histories and the requests are random. Each hidden write of one store has a hidden write of another
- * row, or a write to another bucket, at the same place of the other store's log: positions count the commits of everybody.
+ * Two stores that differ only in rows that are hidden from the callers: the same requests must get the same answers, byte for
+ * byte. Rules, indexes, rows, their histories and the requests are random. Each hidden write of one store has a counterpart at
+ * the same place of the other store's log, a hidden write of another row or a write to another bucket, because positions count
+ * everybody's commits.
  */
 import type { Store, Write } from '@freshet/core/store'
 import { createRandom, type Random } from '@freshet/core/store/conformance'
@@ -24,7 +25,7 @@ type OpenStore = () => Promise<Store>
 
 interface Scene {
   readonly server: RunningServer
-  /** The position that the rows begin after: positions of two stores are compared from there. */
+  /** The position after which the rows begin. Positions of the two stores are compared relative to it. */
   readonly base: number
 }
 
@@ -36,16 +37,16 @@ const CALLERS: readonly (Claims | undefined)[] = [
   { sub: 'zoe' },
   undefined,
 ]
-/** Some are found by an index or by ids, and some by neither. */
+/** Some find their rows by an index or by ids, and some by neither. */
 const CONDITIONS = [
   ...['object.owner == claim.sub', 'object.team in claim.teams', 'object.level <= claim.level', 'object.open'],
   ...['id startsWith claim.sub', 'object.note == null and object.owner == claim.sub', 'object.team startsWith "a"'],
   ...['object.owner == claim.sub and object.level == claim.level', 'not (object.open == false)', 'object.level != 3'],
 ]
-/** Of no meaning, or another one each time. */
+/** Headers without meaning here, or with another value each time. */
 const LEFT_OUT = new Set(['date', 'x-request-id', 'ratelimit', 'ratelimit-policy'])
 
-/** `open` returns another empty store each time. */
+/** `open` returns a new empty store each time. */
 export function testHiddenRows(name: string, open: OpenStore, { seedFirst, seeds, requests }: HiddenRowsOptions): void {
   test.each(Array.from({ length: seeds }, (_, i) => seedFirst + i))(
     `${name}: hidden rows change no answer (seed %i)`,
@@ -108,7 +109,7 @@ async function startScene(store: Store, rules: string, indexes: readonly (readon
   return { server, base: await store.position() }
 }
 
-/** Answers the ids of all rows that were ever there, and of some that never were. */
+/** Returns the ids of all rows that ever existed, and of some that never did. */
 async function fill(random: Random, rules: AccessRules, stores: readonly Store[]): Promise<readonly string[]> {
   const isHidden = (id: string, object: object) =>
     CALLERS.every(claims => !rules.allows('read', claims, `${BUCKET}/${id}`, { object }))
@@ -118,7 +119,7 @@ async function fill(random: Random, rules: AccessRules, stores: readonly Store[]
     { length: ROWS },
     (_, i) => `${random.pick(['ann-', 'bob-', 'r'])}${`${i}`.padStart(2, '0')}`,
   )
-  // A row is of one of the two kinds for as long as it lives.
+  // A row is hidden or visible for its whole life.
   const isOfHidden = new Map(rowIds.map(id => [id, random.chance(0.5)]))
   for (let tries = 0; hidden.length + visible.length < WRITES && tries < 20 * WRITES; tries++) {
     const id = random.pick(rowIds)
@@ -143,7 +144,7 @@ function randomRow(random: Random): object {
   return Object.fromEntries(FIELDS.filter(() => random.chance(0.8)).map(field => [field, random.pick(VALUES)]))
 }
 
-/** Asks both, and goes on as long as there are pages. */
+/** Sends the request to both servers, and continues as long as there are pages. */
 async function follow(scenes: readonly Scene[], asked: AskedRequest, about: string): Promise<void> {
   // The version of the rules is a position, and is sealed with a cursor.
   const areAlike = scenes.every(({ base }) => base === scenes[0]!.base)
@@ -160,18 +161,18 @@ async function follow(scenes: readonly Scene[], asked: AskedRequest, about: stri
 
 const CURSOR = /"next":"([^"]*)"/
 
-/** All but its length. */
-function withoutCursor(answer: Told): Told {
+/** Replaces the cursor by its length. */
+function withoutCursor(answer: Received): Received {
   return { ...answer, body: answer.body.replace(CURSOR, (_, cursor: string) => `"next":${cursor.length}`) }
 }
 
-interface Told {
+interface Received {
   readonly status: number
   readonly headers: object
   readonly body: string
 }
 
-async function ask({ server, base }: Scene, { method, path, body, headers }: AskedRequest): Promise<Told> {
+async function ask({ server, base }: Scene, { method, path, body, headers }: AskedRequest): Promise<Received> {
   const moved = (text: string) => moveUp(text, base)
   const answer = await server.fetch(
     path.replace(/\bat=([0-9]+)/, (_, at) => `at=${base + Number(at)}`),
@@ -185,10 +186,10 @@ async function ask({ server, base }: Scene, { method, path, body, headers }: Ask
   )
   // The id of the request makes the body of an error longer or shorter.
   const leftOut = answer.ok ? LEFT_OUT : new Set([...LEFT_OUT, 'content-length'])
-  const told = [...answer.headers].filter(([name]) => !leftOut.has(name))
+  const compared = [...answer.headers].filter(([name]) => !leftOut.has(name))
   return {
     status: answer.status,
-    headers: Object.fromEntries(told.map(([name, value]) => [name, moved(value)])),
+    headers: Object.fromEntries(compared.map(([name, value]) => [name, moved(value)])),
     body: moved(await answer.text()).replace(/,"requestId":"[^"]*"/, ''),
   }
 }
@@ -202,7 +203,7 @@ function withVersions(headers: Readonly<Record<string, string>>, base: number): 
   )
 }
 
-/** Positions as counted from the base; of a store whose positions begin anywhere. */
+/** Makes positions relative to the base, since the positions of a store may begin anywhere. */
 function moveUp(text: string, base: number): string {
   return text.replace(/(?<![0-9a-zA-Z_.-])[0-9]+(?![0-9a-zA-Z_-]|\.[0-9])/g, digits => {
     const number = Number(digits)

@@ -1,7 +1,7 @@
 /**
- * `GET /access`: the rules in force; `PUT /access`: others, if those are still in force that they are to replace. `POST /access/try`: what a caller with
- * given claims may do. `GET /audit`: who did what, the oldest first; `POST /audit`: that a token was made. `GET /quotas`: how much each namespace has.
- * For admins.
+ * Routes for admins: `GET /access` returns the rules in force; `PUT /access` replaces them, if they still have the expected
+ * version. `POST /access/try`: what a caller with given claims may do. `GET /audit`: who did what, the oldest first; `POST
+ * /audit` records that a token was made. `GET /quotas`: how much each namespace uses.
  */
 import { hostname } from 'node:os'
 import type { Store } from '@freshet/core/store'
@@ -93,7 +93,7 @@ export class AccessRoutes {
     return jsonAnswer(200, await tryAccess(store, body, access.isOn ? access.rules : undefined))
   }
 
-  /** That a token was made: tokens are signed elsewhere, so the program that makes one reports it. */
+  /** Records that a token was made. Tokens are signed elsewhere, so the program that makes one reports it. */
   async #noteToken({ exchange, caller }: Call): Promise<Answer> {
     const { access, settings, trail } = this.#options
     if (!access.mayChange) throw withoutRules()
@@ -109,7 +109,7 @@ export class AccessRoutes {
   }
 }
 
-/** Without rules, only a command that has the store at hand comes this far. */
+/** Without rules, only a command that opens the store itself gets this far. */
 function byOf(caller: Caller | undefined): Pick<Audited, 'who' | 'from'> {
   return { who: caller?.subject ?? `${hostname()} (with the store at hand)`, from: caller?.from ?? hostname() }
 }
@@ -121,7 +121,7 @@ function readMadeToken(body: string): Record<string, unknown> {
   }
   throw new FreshetError(
     'BODY_INVALID',
-    'Send {"token":{"sub":"ada","exp":1795000000}}: the claims of a token that was made.',
+    'Send {"token":{"sub":"ada","exp":1795000000}}: the claims of the token that was made.',
   )
 }
 
@@ -131,7 +131,8 @@ function readChange(body: string): Pick<RulesChange, 'rules' | 'ifVersion' | 'ma
   if (!isText || !Number.isSafeInteger(ifVersion) || typeof widen !== 'boolean' || Object.keys(others).length > 0) {
     throw new FreshetError(
       'BODY_INVALID',
-      'Send {"rules":"the text of a rules file, or null","ifVersion":105}, with the version that GET /access has; if the rules may allow more than those before, with "widen":true.',
+      'Send {"rules":"the text of a rules file, or null","ifVersion":105}, with the version from GET /access. Add ' +
+        '"widen":true if the rules may allow more than those before.',
     )
   }
   return { rules: rules as RulesText, ifVersion: ifVersion as number, mayWiden: widen }
@@ -140,6 +141,7 @@ function readChange(body: string): Pick<RulesChange, 'rules' | 'ifVersion' | 'ma
 function withoutRules(): FreshetError {
   return new FreshetError(
     'FORBIDDEN',
-    'This server has no access rules, so anybody could set them. Start it with --rules FILE, or apply them to the store: freshet rules apply FILE --store URL.',
+    'This server has no access rules, so anybody could set them. Start it with --rules FILE, or apply rules to the store: ' +
+      'freshet rules apply FILE --store URL.',
   )
 }

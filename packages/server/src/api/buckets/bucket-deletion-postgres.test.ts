@@ -13,7 +13,7 @@ testBucketDeletion('PostgreSQL', () =>
   openPostgresStore({ url: engine().url, schema: `deletion_${schemas++}`, onWarning: () => undefined }),
 )
 
-test('a table of other programs is not deleted by the bucket that it is, nor by its namespace', async () => {
+test("deleting a bucket or its namespace never deletes another program's table", async () => {
   const sql = new pg.Client(engine().url)
   await sql.connect()
   await sql.query('CREATE TABLE products (id integer PRIMARY KEY, name text)')

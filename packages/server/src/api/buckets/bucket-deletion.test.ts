@@ -35,7 +35,7 @@ async function dropped(server: RunningServer, path: string, headers = {}): Promi
   return read()
 }
 
-test('a deletion is remembered for as long as caches may have copies of what was in the bucket', async () => {
+test('a deletion is remembered as long as caches may have copies from the bucket', async () => {
   const store = createMemoryStore()
   const server = await startServer({ store, settings: { lifetimeMs: 1000 } })
   const windowMs = async (from: RunningServer) =>
@@ -48,7 +48,7 @@ test('a deletion is remembered for as long as caches may have copies of what was
   expect(await windowMs(server)).toBeGreaterThan(day)
   await dropped(server, '/db/shop/long')
   expect(await windowMs(server)).toBeGreaterThan(day)
-  // Also for the bucket that follows, and for a server that never knew of it.
+  // Also for the next bucket of that name, and for a server that never knew the deleted one.
   await server.put('/db/shop/long/1', {})
   expect((await server.fetch('/db/shop/long/1')).headers.get('cache-control')).toContain('max-age=1,')
   const other = await startServer({ store, settings: { lifetimeMs: 1000 } })
@@ -83,7 +83,7 @@ test('a migration of the bucket is cancelled by its deletion', async () => {
   await server.stop()
 })
 
-test('a bucket that has become a table meanwhile is spared, with all its rows', async () => {
+test('a bucket that has become a table meanwhile is not deleted, and keeps all its rows', async () => {
   const store = createMemoryStore()
   let isTable = false
   const idle = await startServer({ store, settings: { mayKeep: false } })
@@ -98,7 +98,7 @@ test('a bucket that has become a table meanwhile is spared, with all its rows', 
   await idle.stop()
 })
 
-test('a deletion whose task has ended without it is begun again', async () => {
+test('a deletion whose task ended before it was done starts again', async () => {
   const store = createMemoryStore()
   const idle = await startServer({ store, settings: { mayKeep: false } })
   await idle.put('/db/shop/products/1', {})

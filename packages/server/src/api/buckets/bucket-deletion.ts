@@ -1,6 +1,7 @@
 /**
- * `DELETE /db/{namespace}/{bucket}` and `DELETE /db/{namespace}`: one commit marks the buckets, and a task for each deletes what is in it,
- * in commits of their own. Every write relies on the version of its bucket's record, so from the mark on none is committed.
+ * `DELETE /db/{namespace}/{bucket}` and `DELETE /db/{namespace}`: one commit marks the buckets, then a task for each bucket
+ * deletes its objects in further commits. Every write depends on the version of its bucket's record, so no write is committed
+ * after the mark.
  */
 import type { ReadVersion, Store, Write } from '@freshet/core/store'
 import {
@@ -98,7 +99,7 @@ export class BucketDeletion {
     throw tooMuchContention()
   }
 
-  /** Of buckets that are being deleted already it answers the tasks that do it. Undefined if something has changed meanwhile. */
+  /** For buckets that are being deleted already, returns the tasks that do it. Undefined if something has changed in between. */
   async #begin(found: readonly Bucket[], caller: Caller | undefined): Promise<Deletion | undefined> {
     const { store, recorder, metrics, log, follower } = this.#options
     const running = await Promise.all(found.map(({ record }) => this.#running(record.deletion)))
@@ -121,7 +122,10 @@ export class BucketDeletion {
     return { position: result.position, tasks: ids }
   }
 
-  /** The task, unless it has ended: a server that knows no deletions has cancelled it, or a backup without it was put back. */
+  /**
+   * The task, unless it has ended: a server that does not know deletions may have cancelled it, or a backup without it was
+   * restored.
+   */
   async #running(id: string | undefined): Promise<string | undefined> {
     if (id === undefined) return undefined
     try {
@@ -133,7 +137,7 @@ export class BucketDeletion {
     }
   }
 
-  /** What a task was doing with its schema is cancelled in the same commit. */
+  /** Cancels, in the same commit, a task that works on the bucket's schema. */
   async #marked({ key, version, record }: Bucket, id: string): Promise<{ reads: ReadVersion[]; writes: Write[] }> {
     const { pending, migration, ...rest } = record
     const former = (pending ?? migration)?.task
@@ -151,7 +155,7 @@ export class BucketDeletion {
     }
   }
 
-  /** `together`: what is deleted with it, whose schemas do not matter. */
+  /** `together`: the buckets that are deleted in the same request, whose schemas do not matter. */
   async #checkUnused({ key }: Bucket, together: readonly Bucket[]): Promise<void> {
     const { store, buckets } = this.#options
     if (await store.isTable?.(key)) throw isTable(key)
@@ -169,7 +173,7 @@ export class BucketDeletion {
     try {
       return (await this.#options.guard.compile(schema)).references.some(reference => reference.bucket === bucket)
     } catch (error) {
-      // Nothing can be written under a schema that cannot be used, so it needs no bucket.
+      // Nothing can be written under an invalid schema, so its references do not matter.
       if (error instanceof FreshetError && error.code === 'SCHEMA_INVALID') return false
       throw error
     }
@@ -183,7 +187,8 @@ function deletionAudit(caller: Caller, { key, record }: Bucket): Audited {
 function isTable(key: Key): FreshetError {
   return new FreshetError(
     'BUCKET_IN_USE',
-    `The bucket ${key} is a table of a database that other programs use, so it was not deleted. freshet tables remove --bucket ${key} detaches it, and leaves its rows alone.`,
+    `The bucket ${key} is a table of a database that other programs use, so it was not deleted. freshet tables remove ` +
+      `--bucket ${key} detaches it, and leaves its rows alone.`,
     { details: { bucket: key } },
   )
 }
@@ -191,7 +196,8 @@ function isTable(key: Key): FreshetError {
 function isReferred(key: Key, by: Key): FreshetError {
   return new FreshetError(
     'BUCKET_IN_USE',
-    `The bucket ${key} was not deleted: the schema of ${by} has checked references to it. Change that schema, or delete ${by}, first.`,
+    `The bucket ${key} was not deleted: the schema of ${by} has checked references to it. Change that schema, or delete ` +
+      `${by}, first.`,
     { details: { bucket: key, referredBy: by } },
   )
 }

@@ -1,4 +1,4 @@
-/** `/db`, `/db/{namespace}`, `/db/{namespace}/{bucket}`: what there is, lists, and the settings of buckets. */
+/** `/db`, `/db/{namespace}`, `/db/{namespace}/{bucket}`: which buckets there are, lists, and the settings of buckets. */
 import type { Store, Write } from '@freshet/core/store'
 import {
   type BucketAnswer,
@@ -137,10 +137,10 @@ export class BucketRoutes {
     if (isQuery(call.parameters)) return this.#options.queries.query(key, call)
     const asked = ['schemas', 'settings'].find(name => call.parameters.has(name))
     if (asked === undefined) return this.#options.lists.list(key, call)
-    if (call.parameters.size > 1) throw parameterInvalid(`${asked} goes with no other parameter.`)
+    if (call.parameters.size > 1) throw parameterInvalid(`${asked} cannot be combined with other parameters.`)
     await this.#catchUp(call.caller)
     call.caller?.check('list', key)
-    // Not a later one: that may have other rules.
+    // Taken now: at a later position, other rules may be in force.
     const positionHeader = this.#positionHeader()
     const bucket = this.#options.buckets.get(key)
     if (bucket === undefined) throw bucketNotFound(key, this.#options.follower.position)
@@ -153,7 +153,7 @@ export class BucketRoutes {
     return jsonAnswer(200, settings, ['ETag', formatEtag(bucket.version), ...positionHeader])
   }
 
-  /** How far the store has got with each; in numbers of objects only for callers who see all of these. */
+  /** How far the store has built each index. Includes numbers of objects only for callers who may see all of them. */
   async #indexStates({ key, settings }: Bucket, seesAll: boolean): Promise<Pick<BucketSettingsAnswer, 'indexes'>> {
     if (settings.indexes === undefined) return {}
     const states = await this.#options.store.indexes(key)
@@ -165,7 +165,7 @@ export class BucketRoutes {
     }
   }
 
-  /** A new object, or additions to the counters that it holds. */
+  /** Writes a new object, or adds to counters if the bucket holds those. */
   async #post(call: Call): Promise<Answer> {
     const { follower, buckets, objects, additions } = this.#options
     await follower.catchUp()
@@ -173,7 +173,7 @@ export class BucketRoutes {
     return kind === 'counter' ? additions.many(call) : objects.post(call)
   }
 
-  /** `settingsOf`: what the body makes of the settings that are there. */
+  /** `settingsOf`: applies the body to the existing settings. */
   async #configure(
     { exchange, caller, names }: Call,
     settingsOf: (text: string, before: BucketSettings | undefined) => string,
@@ -241,18 +241,19 @@ export class BucketRoutes {
     if (schema !== undefined) {
       throw new FreshetError(
         'BUCKET_EXISTS',
-        `The bucket ${key} has a schema, so it stays of kind ${kind}. Remove that first.`,
+        `The bucket ${key} has a schema, so its kind remains ${kind}. Remove the schema first.`,
       )
     }
     const { entries } = await this.#options.store.scan(key, { limit: 1 })
     if (entries.length === 0) return
     throw new FreshetError(
       'BUCKET_EXISTS',
-      `The bucket ${key} holds objects, so it stays of kind ${kind}, with as many decimals. Use another bucket, or delete them first.`,
+      `The bucket ${key} holds objects, so its kind remains ${kind}, with the same decimals. Use another bucket, or delete ` +
+        'the objects first.',
     )
   }
 
-  /** A write may have come in between the look and the commit; none can after it, since writes check the bucket. */
+  /** A write may have come in between the check and the commit. None can come after the commit, since writes check the bucket. */
   async #undoUnlessEmpty(before: Bucket, changed: BucketRecord, version: Version): Promise<void> {
     const { key, settings } = before
     const { store, settings: server, recorder } = this.#options
@@ -265,7 +266,7 @@ export class BucketRoutes {
     }
   }
 
-  /** What is not among the settings is not there any more: so with indexes, too. */
+  /** Settings that are left out are removed, and so are indexes. */
   #recordWrite(key: Key, record: BucketRecord): Write {
     return { ...recordWrite(key, record), indexes: record.indexes ?? [] }
   }
@@ -285,7 +286,7 @@ function bucketKeyOf([namespace = '', bucket = '']: readonly string[]): Key {
   return `${namespace}/${bucket}`
 }
 
-/** How values are spelled: what changes of it makes them something else. */
+/** The encoding of stored values. If it changes, stored values mean something else. */
 function spellingOf({ kind, decimals = 0 }: BucketSettings): string {
   return `${kind} ${decimals}`
 }

@@ -27,7 +27,7 @@ beforeAll(async () => {
 afterAll(() => running.stop())
 
 describe('lists', () => {
-  test('a bucket is walked page by page, in order, each object once', async () => {
+  test('a bucket is listed page by page, in order, each object once', async () => {
     const seen: string[] = []
     let after: string | undefined
     do {
@@ -38,17 +38,17 @@ describe('lists', () => {
     expect(seen).toEqual(ids)
   })
 
-  test('a page longer than one step of reading is whole', async () => {
+  test('a page that takes several reads is complete', async () => {
     expect((await page('?limit=1000')).items.map(item => item.id)).toEqual(ids)
   })
 
-  test('bounds and prefixes are kept', async () => {
+  test('bounds and prefixes limit the list', async () => {
     expect((await page('?from=p010&to=p013')).items.map(item => item.id)).toEqual(['p010', 'p011', 'p012'])
     expect((await page('?prefix=p24')).items).toHaveLength(10)
     expect((await page('?from=p100&limit=2&prefix=p1')).items.map(item => item.id)).toEqual(['p100', 'p101'])
   })
 
-  test('values are embedded when asked for, and a page with long ones is shorter', async () => {
+  test('values are embedded on request, and a page with long values has fewer objects', async () => {
     expect((await page('?embed&limit=1')).items[0]).toEqual({ id: 'p000', version: 1, value: { id: 'p000' } })
     expect((await page('?limit=1')).items[0]).toEqual({ id: 'p000', version: 1 })
     for (const id of ['a', 'b', 'c']) await running.put(`/db/shop/long/${id}`, { text: 'x'.repeat(9000) })
@@ -58,7 +58,7 @@ describe('lists', () => {
     expect([second.items.length, second.next]).toEqual([1, undefined])
   })
 
-  test('several objects are read at once, in the order asked for, and the missing ones have version 0', async () => {
+  test('several objects are read at once, in the requested order, and missing ones have version 0', async () => {
     const { items } = await page('?embed&ids=p002,nothing,p001')
     expect(items.map(({ id, version }) => [id, version > 0])).toEqual([
       ['p002', true],
@@ -68,7 +68,7 @@ describe('lists', () => {
     expect(items[0]?.value).toEqual({ id: 'p002' })
   })
 
-  test('a list has the version of its bucket, and is not sent again while that stays', async () => {
+  test('a list has the version of its bucket, and is not sent again while that is unchanged', async () => {
     const first = await running.fetch('/db/shop/products?limit=1')
     const etag = first.headers.get('etag')!
     expect(first.headers.get('cache-control')).toContain('max-age=60')
@@ -87,7 +87,7 @@ describe('lists', () => {
 })
 
 describe('settings', () => {
-  test('are created, read and changed, and hold at once', async () => {
+  test('are created, read and changed, and take effect at once', async () => {
     const created = await running.fetch('/db/shop/set', jsonRequest('PUT', { kind: 'object', lifetimeMs: 10_000 }))
     expect(created.status).toBe(201)
     const read = await running.fetch('/db/shop/set?settings')
@@ -101,7 +101,7 @@ describe('settings', () => {
     expect(await (await running.fetch('/db/shop/set?settings')).json()).toEqual({ kind: 'object' })
   })
 
-  test('the kind changes while the bucket is empty, and not after', async () => {
+  test('the kind can change while the bucket is empty, and not afterwards', async () => {
     await running.put('/db/shop/kinds', { kind: 'object' })
     await running.put('/db/shop/kinds', { kind: 'kv' })
     await running.fetch('/db/shop/kinds/a', { method: 'PUT', body: 'bytes' })
@@ -110,7 +110,7 @@ describe('settings', () => {
     expect(await (await running.fetch('/db/shop/kinds?settings')).json()).toEqual({ kind: 'kv' })
   })
 
-  test('follow conditions, too', async () => {
+  test('obey conditional headers, too', async () => {
     const refused = await running.fetch(
       '/db/shop/set',
       jsonRequest('PUT', { kind: 'object' }, { 'if-none-match': '*' }),
@@ -118,7 +118,7 @@ describe('settings', () => {
     expect(refused.status).toBe(412)
   })
 
-  test('no more buckets are made than allowed, by whatever means', async () => {
+  test('no more buckets than allowed are created, by any route', async () => {
     expect((await running.fetch('/db/shop/fifth', jsonRequest('PUT', { kind: 'kv' }))).status).toBe(400)
     const answer = await running.fetch('/db/shop/fifth/a', jsonRequest('PUT', {}))
     expect(await problemOf(answer)).toMatchObject({ status: 400, code: 'LIMIT_EXCEEDED' })
@@ -145,7 +145,7 @@ describe('settings that change at the wrong moment', () => {
     body: new TextEncoder().encode(JSON.stringify(value)),
   })
 
-  test('hold for a write that was decided under the old ones', async () => {
+  test('apply to a write that was decided under the old ones', async () => {
     const change = { key: 'shop/race', ...encode({ kind: 'object', requireMatch: true }) }
     const other = await startServer({
       store: interruptedAt(createMemoryStore({ positionsAfter: 0 }), 'shop/race/a', change),
@@ -155,7 +155,7 @@ describe('settings that change at the wrong moment', () => {
     await other.stop()
   })
 
-  test('are taken back if the bucket turns out not to be empty', async () => {
+  test('are reverted if the bucket turns out not to be empty', async () => {
     const store = createMemoryStore({ positionsAfter: 0 })
     const first = await startServer({ store })
     await first.put('/db/shop/race', { kind: 'kv', lifetimeMs: 5000 })
@@ -171,7 +171,7 @@ describe('settings that change at the wrong moment', () => {
 })
 
 test.each(['', '?limit=2', '?settings', '?schemas', '?sum', '?ids=1', '?where=%7B%22a%22%3A1%7D', '/1', '/1?at=1'])(
-  'that there is no bucket is said with the position of the state: /db/shop/absent%s',
+  'the answer that a bucket does not exist has the position of that state: /db/shop/absent%s',
   async query => {
     const answer = await running.fetch(`/db/shop/absent${query}`)
     expect(answer.status).toBe(404)
@@ -193,7 +193,7 @@ describe('PATCH of a bucket', () => {
   })
   afterAll(() => server.stop())
 
-  test('sets what is given, keeps all else, and removes what is null', async () => {
+  test('sets given members, keeps the others, and removes those that are null', async () => {
     expect(await patch({ kind: 'object', schema })).toBe(201)
     expect(await patch({ indexes })).toBe(200)
     expect(await patch({ lifetimeMs: 5000 })).toBe(200)
@@ -204,7 +204,7 @@ describe('PATCH of a bucket', () => {
     for (const name of ['schema', 'lifetimeMs']) expect(left).not.toHaveProperty(name)
   })
 
-  test('a lifetime and bounds to learn one take the place of each other', async () => {
+  test('a fixed lifetime and bounds for a learnt one replace each other', async () => {
     await patch({ kind: 'object', lifetimeMs: 5000 })
     expect(await patch({ learn: { minMs: 1000, maxMs: 9000 } })).toBe(200)
     expect(await settings()).not.toHaveProperty('lifetimeMs')
@@ -212,7 +212,7 @@ describe('PATCH of a bucket', () => {
     expect(await settings()).not.toHaveProperty('learn')
   })
 
-  test('of what is not there needs a kind, and what cannot be is refused', async () => {
+  test('of an absent bucket requires a kind, and invalid settings are refused', async () => {
     expect((await server.fetch('/db/shop/none', jsonRequest('PATCH', { lifetimeMs: 1 }))).status).toBe(400)
     expect(await patch({ colour: 'red' })).toBe(400)
     expect(await patch({ lifetimeMs: -1 })).toBe(400)

@@ -31,7 +31,7 @@ async function settingsOf(path: string): Promise<Record<string, unknown>> {
   return (await (await running.fetch(`${path}?settings`)).json()) as Record<string, unknown>
 }
 
-describe('a write that is not as the schema says', () => {
+describe('a write that violates the schema', () => {
   test('is refused by every route, with each place and what was expected there, and changes nothing', async () => {
     await running.put('/db/shop/products/kept', { name: 'Tea', price: 1 })
     const bad = { name: '', price: '1', tags: ['new', 'old'], colour: 'red' }
@@ -54,13 +54,13 @@ describe('a write that is not as the schema says', () => {
     expect((await running.fetch('/db/shop/products/fine')).status).toBe(404)
   })
 
-  test('has at most 20 places told', async () => {
+  test('reports at most 20 places', async () => {
     const tags = Array.from({ length: 1000 }, () => 'old')
     const problem = await problemOf(await send('PUT', '/db/shop/products/long', { name: 'Tea', price: 1, tags }))
     expect(problem.violations).toHaveLength(20)
   })
 
-  test('has the first place told if it is large', async () => {
+  test('reports only the first place if the object is large', async () => {
     const tags = Array.from({ length: 100_000 }, () => 'old')
     const problem = await problemOf(await send('PUT', '/db/shop/products/long', { name: 'Tea', price: 1, tags }))
     expect(problem.violations).toEqual([
@@ -68,7 +68,7 @@ describe('a write that is not as the schema says', () => {
     ])
   })
 
-  test('is the same whether it comes by PUT, PATCH or commit', async () => {
+  test('gets the same answer for PUT, PATCH and commit', async () => {
     const field = fc.option(fc.oneof(fc.string(), fc.double({ noNaN: true, noDefaultInfinity: true }), fc.integer()), {
       nil: undefined,
     })
@@ -86,7 +86,7 @@ describe('a write that is not as the schema says', () => {
     let fine = 0
     await fc.assert(
       fc.asyncProperty(objects, async object => {
-        // Each field that the object does not have is removed by the patch, so that it becomes the object.
+        // The patch removes every field that the object does not have, so that the result equals the object.
         const patch = { name: null, price: null, tags: null, ...JSON.parse(JSON.stringify(object)) }
         await running.put('/db/shop/products/patched', { name: 'Tea', price: 1 })
         const answers = await Promise.all([
@@ -104,7 +104,7 @@ describe('a write that is not as the schema says', () => {
     expect(fine).toBeGreaterThan(0)
   })
 
-  test('is refused by a schema that came while it was under way', async () => {
+  test('is refused by a schema that was set while it was under way', async () => {
     const store = createMemoryStore()
     let onCommit: (() => Promise<unknown>) | undefined
     const server = await startServer({
@@ -133,16 +133,16 @@ describe('a write that is not as the schema says', () => {
 
 describe('a schema', () => {
   test.each([
-    ['a type that there is not', { type: 'text' }, /at \/type/],
-    ['a keyword that there is not', { requried: ['a'] }, /requried/],
-    ['a reference to nothing', { $ref: '#/$defs/none' }, /none/],
-    ['a reference to elsewhere', { $ref: 'https://example.com/schema' }, /example\.com/],
-    ['a pattern that is none', { properties: { a: { pattern: '(' } } }, /regular expression/i],
+    ['an unknown type', { type: 'text' }, /at \/type/],
+    ['an unknown keyword', { requried: ['a'] }, /requried/],
+    ['a dangling reference', { $ref: '#/$defs/none' }, /none/],
+    ['a reference to another document', { $ref: 'https://example.com/schema' }, /example\.com/],
+    ['an invalid pattern', { properties: { a: { pattern: '(' } } }, /regular expression/i],
     ['another dialect', { $schema: 'http://json-schema.org/draft-07/schema#' }, /2020-12/],
-    ['an answer that comes later', { $async: true }, /\$async/],
+    ['asynchronous validation', { $async: true }, /\$async/],
     ['too many bytes', { description: 'x'.repeat(70_000) }, /65536/],
     ['a malformed reference', { properties: { a: { 'x-reference': 7 } } }, /x-reference/],
-    ['a reference to no bucket', { properties: { a: { 'x-reference': 'customers' } } }, /namespace\/bucket/],
+    ['a reference that names no bucket', { properties: { a: { 'x-reference': 'customers' } } }, /namespace\/bucket/],
     [
       'a checked reference in an alternative',
       { anyOf: [{ properties: { a: { 'x-reference': { bucket: 'a/b', check: true } } } }] },
@@ -163,13 +163,13 @@ describe('a schema', () => {
     expect(await problemOf(await send('PUT', '/db/shop/invalid', settings))).toMatchObject({ code: 'BODY_INVALID' })
   })
 
-  test('may have formats and keywords of its own, which describe', async () => {
+  test('can have custom formats and keywords, which check nothing', async () => {
     const schema = { properties: { mail: { type: 'string', format: 'email', 'x-label': 'Mail' } } }
     await running.put('/db/shop/people', { kind: 'object', schema })
     await running.put('/db/shop/people/a', { mail: 'not checked' })
   })
 
-  test('asks for fields of the object, not for what every object has', async () => {
+  test('requires own fields of the object, not inherited ones', async () => {
     await running.put('/db/shop/own', { kind: 'object', schema: { required: ['constructor'] } })
     expect((await send('PUT', '/db/shop/own/a', {})).status).toBe(422)
     expect((await send('PUT', '/db/shop/own/a', { constructor: 1 })).status).toBe(201)
@@ -199,7 +199,7 @@ describe('a schema', () => {
     expect(await problemOf(outdated)).toMatchObject({ code: 'VERSION_CONFLICT' })
   })
 
-  test('that objects do not satisfy is refused, and they are named', async () => {
+  test('that stored objects violate is refused, and the answer names them', async () => {
     await running.put('/db/shop/filled/fine', { a: 1 })
     await running.put('/db/shop/filled/poor', {})
     const answer = await send('PUT', '/db/shop/filled', { kind: 'object', schema: { required: ['a'] } })
@@ -213,7 +213,7 @@ describe('a schema', () => {
     await running.put('/db/shop/filled', { kind: 'object', schema: { required: ['a'] } })
   })
 
-  test('is refused, too, if such an object comes between the look and the commit', async () => {
+  test('is refused also if such an object is written between the check and the commit', async () => {
     const late = { key: 'shop/filled/late', contentType: 'application/json', body: Buffer.from('{}') }
     const store = interruptedAt(createMemoryStore(), /^_freshet\/schemas\//, late)
     const server = await startServer({ store })
@@ -224,7 +224,7 @@ describe('a schema', () => {
     await server.stop()
   })
 
-  test('keeps a bucket of its kind', async () => {
+  test('prevents a change of the kind of its bucket', async () => {
     await running.put('/db/shop/kinds', { kind: 'object', schema: {} })
     expect(await problemOf(await send('PUT', '/db/shop/kinds', { kind: 'kv' }))).toMatchObject({
       code: 'BUCKET_EXISTS',
@@ -245,7 +245,7 @@ describe('a checked reference', () => {
     await running.put('/db/shop/goods/tea', {})
   })
 
-  test('must lead to an object that is there, or comes with it', async () => {
+  test('must name an object that exists, or that the same commit writes', async () => {
     await running.put('/db/shop/orders/1', { customer: 'ann', lines: [{ product: 'tea' }] })
     const missing = await send('PUT', '/db/shop/orders/2', { customer: 'ann', lines: [{}, { product: 'mug' }] })
     expect(await problemOf(missing)).toMatchObject({
@@ -265,7 +265,7 @@ describe('a checked reference', () => {
     expect(await problemOf(impossible)).toMatchObject({ code: 'REFERENCE_MISSING' })
   })
 
-  test('is not written if its object goes between the look and the commit', async () => {
+  test('is not written if its object is deleted between the check and the commit', async () => {
     const store = interruptedAt(createMemoryStore(), 'shop/orders/1', { key: 'shop/customers/ann', delete: true })
     const server = await startServer({ store })
     await server.put('/db/shop/orders', { kind: 'object', schema })
@@ -283,7 +283,7 @@ describe('patterns', () => {
       patternProperties: { '^(b+)+$': { type: 'number' } },
     }
     await running.put('/db/shop/patterns', { kind: 'object', schema })
-    // A large object is checked to its first mistake, by a validator of its own. By backtracking, 28 letters take 13 s.
+    // A separate validator checks a large object up to its first mistake. With backtracking, 28 letters take 13 s.
     for (const [letters, text] of [
       [28, ''],
       [28, 'x'.repeat(70_000)],
@@ -301,7 +301,7 @@ describe('patterns', () => {
     expect((await send('PUT', '/db/shop/patterns/bad', { bb: 'x' })).status).toBe(422)
   })
 
-  test('that cannot be are refused with the reason', async () => {
+  test('that are invalid are refused with the reason', async () => {
     for (const schema of [
       { properties: { name: { pattern: '^(?=.*a)b$' } } },
       { patternProperties: { '^(.)\\1$': { type: 'number' } } },
@@ -313,7 +313,7 @@ describe('patterns', () => {
     }
   })
 
-  test('that are stored, and cannot be used any more, are reported when a server starts', async () => {
+  test('that are stored but can no longer be used are reported when a server starts', async () => {
     const store = createMemoryStore()
     const record = {
       kind: 'object',

@@ -15,7 +15,7 @@ afterEach(async () => {
 
 const MOMENT_MS = 1000
 
-/** Asks twice over one connection, the second time a moment later; the names of the headers of each answer. */
+/** Sends two requests over one connection, a moment apart. Returns the names of the headers of each answer. */
 async function headersOfTwo(more = ''): Promise<string[][]> {
   for (;;) {
     const startMs = performance.now()
@@ -45,18 +45,18 @@ async function headersOf(count: number, more: string): Promise<string[][]> {
 describe('a head', () => {
   const NEEDED = ['Content-Type', 'Cache-Control', 'Content-Length']
 
-  test('says how long the connection is kept to who comes, and not again to who was here a moment ago', async () => {
+  test('tells a new connection how long it is kept open, and does not repeat that a moment later', async () => {
     const [first, second] = await headersOfTwo()
     expect(first).toEqual([...NEEDED, 'Date', 'Connection', 'Keep-Alive'])
     expect(second).toEqual([...NEEDED, 'Date'])
   })
 
-  test('may be read by pages of other origins', async () => {
+  test('can be read by pages of other origins', async () => {
     const [, second] = await headersOfTwo('Origin: http://shop.localhost\r\n')
     expect(second).toEqual([...NEEDED, 'Access-Control-Allow-Origin', 'Date'])
   })
 
-  test('depends on the origin where only some may read it', async () => {
+  test('depends on the origin if only some origins may read it', async () => {
     await running.stop()
     running = await startServer({
       store: createMemoryStore(),
@@ -68,7 +68,7 @@ describe('a head', () => {
     expect(other).toEqual([...NEEDED, 'Vary', 'Date'])
   })
 
-  test('is answered to HEAD as well', async () => {
+  test('is returned to HEAD as well', async () => {
     const answer = await running.fetch('/coherence', { method: 'HEAD' })
     expect([answer.status, await answer.text()]).toEqual([200, ''])
     expect(Number(answer.headers.get('content-length'))).toBeGreaterThan(100)

@@ -1,10 +1,11 @@
 /**
- * Sends what readers ask for every second, with no header that they can do without: of the 600 bytes that an answer takes
- * otherwise, nearly all are headers. What is left out:
+ * Sends the answers that readers request every second, with no header that they can do without. Otherwise, nearly all of an
+ * answer's 600 bytes would be headers. Left out are:
  *
- * - what pages may see of the headers, since nothing is in them, and for those who are no page of another origin all of CORS;
+ * - the list of headers that pages may read, since these answers have none worth reading, and all of CORS for clients that are
+ *   not a page of another origin;
  * - the id of the request, and the position, which is in the body;
- * - how long the connection is kept, for who was here a moment ago on the same one, and so is not about to give it up.
+ * - how long the connection is kept open, if the client used the same connection a moment ago, and so will not close it soon.
  */
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
@@ -13,14 +14,16 @@ import type { Cors } from '../../http/cors.js'
 import type { Exchange } from '../../http/exchange.js'
 import type { Replies } from '../../http/replies.js'
 
-/** Clients that are not told otherwise close a connection that was idle for longer: Node's after 4 seconds. */
+/**
+ * Clients that do not know how long the server keeps a connection close it when it was idle for longer: Node's after 4 seconds.
+ */
 const MOMENT_MS = 2000
 const NEEDED_FOR_CORS = ['Access-Control-Allow-Origin', 'Vary']
 
 export class BriefAnswers {
   readonly #cors: Cors
   readonly #replies: Replies
-  /** When a connection was last used for this, by `performance.now()`. */
+  /** When each connection was last used for this, by `performance.now()`. */
   readonly #usedAtMs = new WeakMap<Socket, number>()
 
   constructor(cors: Cors, replies: Replies) {
@@ -46,7 +49,7 @@ export class BriefAnswers {
   }
 }
 
-/** What a page needs so as to read an answer in whose headers there is nothing for it; nothing, for who is none. */
+/** The headers that a page needs to read an answer without readable headers; none if the client is not a page. */
 export function briefCors(cors: Cors, request: IncomingMessage): readonly string[] {
   if (request.headers.origin === undefined && cors.constant) return []
   const headers = cors.headers(request)

@@ -1,4 +1,4 @@
-/** `/coherence`: what has changed, for those who hold copies. See core/coherence for what it means. */
+/** `/coherence`: what has changed, for clients and caches that hold copies. core/coherence describes the meaning. */
 import { encodeSegmentBundle, formatNews, parseSegmentRefs } from '@freshet/core/coherence'
 import type { Store } from '@freshet/core/store'
 import {
@@ -69,8 +69,8 @@ export class CoherenceRoutes {
   }
 
   /**
-   * Never from a cache: `no-store`, and the nonce gives each request a URL of its own, for caches that do not care. The
-   * answer repeats the nonce, and news prove it, for caches that leave out the query: so clients notice replayed answers.
+   * Never answered by a cache: `no-store`, and the nonce gives each request its own URL, for caches that ignore `no-store`. The
+   * answer repeats the nonce, and the news prove it, for caches that ignore the query: so clients notice replayed answers.
    */
   async #head({ exchange, parameters }: Call): Promise<undefined> {
     const nonce = readNonce(parameters)
@@ -107,7 +107,7 @@ export class CoherenceRoutes {
     const { follower } = this.#options
     await follower.catchUp()
     const { position } = follower
-    // Not even with revalidation: caches answer that from copies of their own, and an old filter hides changes.
+    // Not even with revalidation: caches may answer that from their own copies, and an old filter hides changes.
     const headers = [...NO_STORE, 'ETag', formatEtag(position), 'Freshet-Position', `${position}`]
     const ifNoneMatch = exchange.request.headers['if-none-match']
     if (ifNoneMatch !== undefined && hasVersion(ifNoneMatch, position)) return { status: 304, headers }
@@ -139,15 +139,12 @@ function positionOf(parameters: Parameters, name: string): Position | undefined 
 }
 
 function segmentsInvalid(): FreshetError {
-  return new FreshetError(
-    'URL_INVALID',
-    'Segments are named as /coherence has them: {from}-{to}, several with commas between.',
-  )
+  return new FreshetError('URL_INVALID', 'Name segments as /coherence does: {from}-{to}, several separated by commas.')
 }
 
 function segmentGone(text: string): FreshetError {
   return new FreshetError(
     'SEGMENT_GONE',
-    `The sketch has no segments ${text.slice(0, 80)} any more. Ask /coherence for those it has.`,
+    `The sketch no longer has the segments ${text.slice(0, 80)}. Ask /coherence for those it has.`,
   )
 }

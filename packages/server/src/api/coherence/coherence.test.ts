@@ -18,7 +18,7 @@ async function headOf(running: RunningServer, query = ''): Promise<CoherenceHead
   return (await answer.json()) as CoherenceHead
 }
 
-/** A clock that tests move by hand. */
+/** A clock that tests set by hand. */
 function handClock(): { nowMs: () => number; passMs: (ms: number) => void } {
   let timeMs = 0
   return {
@@ -33,7 +33,7 @@ describe.each([
   { name: 'at once', wrap: (store: Store) => store },
   { name: 'later', wrap: answeringLater },
 ])('the head, over a store that answers $name', ({ wrap }) => {
-  test('includes every commit acknowledged before it was asked for, also those of another server', async () => {
+  test('includes every commit acknowledged before the request, also those of another server', async () => {
     const store = wrap(tellingNothing(createMemoryStore({ positionsAfter: 0 })))
     const [one, other] = [await start(store), await start(store)]
     for (let i = 0; i < 30; i++) {
@@ -43,7 +43,7 @@ describe.each([
   })
 
   test('lists what the reader does not know yet', async () => {
-    // No segment is closed meanwhile.
+    // No segment is closed during the test.
     const running = await start(wrap(createMemoryStore({ positionsAfter: 0 })), { slotMs: 60_000 })
     const first = await running.put('/db/shop/products/1', {})
     const second = await running.put('/db/shop/products/2', {})
@@ -74,7 +74,7 @@ describe.each([
     expect(await Promise.all(targets.map(nonceOf))).toEqual(['a-1', 'c', undefined, undefined])
   })
 
-  test('waits for the position asked for, and refuses one that does not come', async () => {
+  test('waits for the requested position, and refuses one that is not reached', async () => {
     const running = await start(wrap(createMemoryStore({ positionsAfter: 0 })), { positionWaitMsMax: 30_000 })
     const waiting = headOf(running, '?at=1')
     await running.put('/db/shop/products/1', {})
@@ -85,7 +85,7 @@ describe.each([
 })
 
 describe('the sketch', () => {
-  test('is kept in segments that never change, and whose filters hold every changed path', async () => {
+  test('is kept in segments that never change, and whose filters contain every changed path', async () => {
     const clock = handClock()
     const running = await start(createMemoryStore({ ...clock, positionsAfter: 0 }), { slotMs: 20 })
     for (let i = 0; i < 10; i++) {
@@ -103,7 +103,7 @@ describe('the sketch', () => {
     expect(filters.some(filter => filter.has('/db/shop/products'))).toBe(true)
   })
 
-  test('is there as one filter, which is not sent again while nothing changes', async () => {
+  test('can be fetched as one filter, which is not sent again while nothing changes', async () => {
     const running = await start(createMemoryStore({ positionsAfter: 0 }))
     await running.put('/db/shop/products/1', {})
     const answer = await running.fetch('/coherence/filter')
@@ -119,7 +119,7 @@ describe('the sketch', () => {
     expect(changed.status).toBe(200)
   })
 
-  test('forgets what is older than the window, and the keeper trims the log with it', async () => {
+  test('forgets changes older than the window, and the keeper trims the log accordingly', async () => {
     const clock = handClock()
     const store = createMemoryStore({ ...clock, positionsAfter: 0 })
     const settings = { lifetimeMs: 100, responseMsMax: 50, slackMs: 0, slotMs: 10, trimIntervalMs: 10 }
@@ -153,7 +153,7 @@ describe('the sketch', () => {
     expect(await store.trimmedTo()).toBe(0)
   })
 
-  test('starts over when the log was trimmed behind its back', async () => {
+  test('starts over when the log was trimmed without its knowledge', async () => {
     const store = createMemoryStore({ positionsAfter: 0 })
     const running = await start(store, { slotMs: 60_000 })
     await running.put('/db/shop/products/1', {})
@@ -179,12 +179,12 @@ describe('the window', () => {
     expect((await headOf(other)).windowMs).toBe(1110)
     await one.put('/db/shop/products', { kind: 'object', lifetimeMs: 60_000 })
     expect((await headOf(other)).windowMs).toBe(60_110)
-    // One that took longer than a response may is not sent.
+    // An answer that takes longer than responseMsMax is not sent.
     const list = await vi.waitFor(() => other.fetch('/db/shop/products'), { timeout: 30_000 })
     expect(list.headers.get('cache-control')).toContain('max-age=60,')
   })
 
-  test('stays long after a lifetime was lowered, until the last copy with the old one has died; also across a restart', async () => {
+  test('stays long until the last copy with a lowered lifetime has expired, also across a restart', async () => {
     const clock = handClock()
     const store = createMemoryStore({ ...clock, positionsAfter: 0 })
     const one = await start(store, settings)
@@ -202,7 +202,7 @@ describe('the window', () => {
   test.each([
     ['is lowered', (server: RunningServer) => server.put('/db/shop/products', { kind: 'object', lifetimeMs: 500 })],
     ['ends with its bucket', (server: RunningServer) => server.fetch('/db/shop/products', { method: 'DELETE' })],
-  ])('covers a lifetime that %s from the commit on, however long that was under way', async (_, shorten) => {
+  ])('covers a lifetime that %s, counted from the commit, however long the commit took', async (_, shorten) => {
     const clock = handClock()
     const memory = createMemoryStore({ ...clock, positionsAfter: 0 })
     let stallMs = 0
@@ -221,7 +221,7 @@ describe('the window', () => {
         async () => !(await server.fetch('/db/shop/products')).headers.get('cache-control')?.includes('max-age=60,'),
       )
     }
-    // What a server sent a moment before the commit has 60 s to live.
+    // A copy that a server sent just before the commit lives for 60 s.
     clock.passMs(50_000)
     for (const server of [...servers, await start(store, settings)]) {
       expect((await headOf(server)).windowMs).toBe(60_110)
@@ -262,7 +262,7 @@ describe('the window', () => {
 })
 
 describe('waiting for a position', () => {
-  test('ends when the commit comes', async () => {
+  test('ends with the commit', async () => {
     const running = await start(createMemoryStore({ positionsAfter: 0 }), { positionWaitMsMax: 30_000 })
     await running.put('/db/shop/products/1', { n: 1 })
     const waiting = running.fetch('/db/shop/products/1?at=2')
@@ -273,7 +273,7 @@ describe('waiting for a position', () => {
 
   test('is refused when too many wait', async () => {
     const running = await start(createMemoryStore({ positionsAfter: 0 }), {
-      // Long enough for all of them to come while the first still wait.
+      // Long enough for all requests to arrive while the first still wait.
       positionWaitMsMax: 3000,
       positionWaitersMax: 3,
     })
@@ -285,7 +285,7 @@ describe('waiting for a position', () => {
   })
 })
 
-test('a position that holds nothing is reached all the same', async () => {
+test('a position without a commit is reached, too', async () => {
   const store = createMemoryStore({ positionsAfter: 0 })
   // As after a crash: some positions were skipped.
   const skipping = withMethods(store, {
@@ -296,7 +296,7 @@ test('a position that holds nothing is reached all the same', async () => {
   expect((await headOf(running)).position).toBe(8)
 })
 
-test('a bucket changed by another server is followed before the next read', async () => {
+test('the next read knows a bucket that another server has changed', async () => {
   const store = tellingNothing(createMemoryStore({ positionsAfter: 0 }))
   const [one, other] = [await start(store), await start(store)]
   await one.put('/db/shop/products/1', {})
@@ -307,7 +307,7 @@ test('a bucket changed by another server is followed before the next read', asyn
   }
 })
 
-test('a head is of one log: one that the store has met since is told with the sketch that is of it', async () => {
+test("a head belongs to one log: the store's new log is reported together with its sketch", async () => {
   const store = createMemoryStore()
   const own = store.log
   let isTrimmed = false
@@ -319,11 +319,11 @@ test('a head is of one log: one that the store has met since is told with the sk
     changes: (after, limit) => {
       if (!isTrimmed) return store.changes(after, limit)
       isTrimmed = false
-      throw new FreshetError('LOG_TRIMMED', 'It begins anew.')
+      throw new FreshetError('LOG_TRIMMED', 'The log has started over.')
     },
   })
   const running = await start(odd)
-  // Somebody who was answered by the engine first.
+  // The store has noticed the new log through another request.
   met.log = 'another'
   expect(await headOf(running)).toMatchObject({ log: own })
   isTrimmed = true

@@ -30,7 +30,7 @@ async function follow(query = '', headers: Record<string, string> = {}): Promise
   return reader
 }
 
-/** Reads on in the background; answers up to where it has come. */
+/** Keeps reading in the background. The returned function gives the position that it has reached. */
 function keepReading(reader: EventReader): () => number {
   let position = 0
   const read = async (): Promise<void> => {
@@ -45,7 +45,7 @@ function positionsIn({ from, changes }: ChangesEvent): number[] {
   return unpackChanges(from, changes).changes.map(({ position }) => position)
 }
 
-/** Straight into the store, in one go. */
+/** Writes straight to the store, in one commit. */
 async function commit(batch: number, count: number): Promise<void> {
   const body = new TextEncoder().encode('{}')
   const keys = Array.from({ length: count }, (_, i) => `shop/products/${batch}-${i}`)
@@ -58,7 +58,7 @@ async function metric(name: string): Promise<number> {
 }
 
 describe('event streams', () => {
-  test('push every change, without a hole', async () => {
+  test('push every change, without gaps', async () => {
     const reader = await follow('?after=0')
     let known = (await reader.next('start')).event.to
     const listed: number[] = []
@@ -75,7 +75,7 @@ describe('event streams', () => {
     expect([...new Set(listed)]).toEqual(Array.from({ length: 20 }, (_, i) => i + 1))
   })
 
-  test('begin with what was missed by who comes back, by the URL or by Last-Event-ID', async () => {
+  test('start with what a returning reader missed, by the URL or by Last-Event-ID', async () => {
     for (let i = 1; i <= 5; i++) await running.put(`/db/shop/products/${i}`, {})
     const byUrl = await (await follow('?after=2')).next('start')
     expect(byUrl.event).toMatchObject({ log: running.store.log, from: 2, to: 5 })
@@ -86,7 +86,7 @@ describe('event streams', () => {
     expect(positionsIn(byHeader.event)).toEqual([5, 5])
   })
 
-  test('that began at different times go on alike', async () => {
+  test('that started at different times continue with the same events', async () => {
     const first = await follow()
     await running.put('/db/shop/products/1', {})
     const [start, second] = [await first.next('start'), await follow('?after=1')]
@@ -97,7 +97,7 @@ describe('event streams', () => {
     expect(other.askedMs).toBe(one.askedMs)
   })
 
-  test('gather what comes in quick succession', async () => {
+  test('gather changes in quick succession', async () => {
     const reader = await follow()
     await reader.next('start')
     for (let batch = 1; batch <= 50; batch++) await commit(batch, 1)
@@ -106,7 +106,7 @@ describe('event streams', () => {
     expect(events).toBeLessThan(10)
   })
 
-  test('tell of a gap rather than stay silent: too long ago, or a position that never was', async () => {
+  test('report a gap instead of hiding it: a position that is too old, or that never existed', async () => {
     for (let batch = 0; batch < 6; batch++) {
       const writes = Array.from({ length: 900 }, (_, i) => ({ path: `/db/shop/products/${batch}-${i}`, value: {} }))
       const body = JSON.stringify({ writes })
@@ -123,7 +123,7 @@ describe('event streams', () => {
     }
   })
 
-  test('start anew for all where too much happened to list it', async () => {
+  test('start again for all readers when too much has changed to be listed', async () => {
     const reader = await follow()
     await reader.next('start')
     await Promise.all([1, 2, 3].map(batch => commit(batch, 900)))
@@ -131,7 +131,7 @@ describe('event streams', () => {
     expect([event.from, id]).toEqual([event.to, undefined])
   })
 
-  test('beat, with the time and the position up to which all is known', async () => {
+  test('send heartbeats with the time and the position up to which everything is known', async () => {
     const reader = await follow()
     const { event: start } = await reader.next('start')
     const { position } = await running.put('/db/shop/products/1', {})
@@ -141,12 +141,12 @@ describe('event streams', () => {
     expect(event.askedMs).toBeGreaterThan(start.askedMs)
   })
 
-  test('begin with the nonce and the clock that their events are stamped with, for those who ask with one', async () => {
+  test('start with the nonce and the clock of their events, if the request has a nonce', async () => {
     const reader = await follow('?nonce=n1')
     const { event: start } = await reader.next('start')
     expect(start.nonce).toBe('n1')
     const beforeMs = performance.now()
-    // In this process it is the same clock.
+    // The server runs in this process, so both clocks are the same.
     expect(start.clockMs).toBeLessThanOrEqual(beforeMs)
     let { event } = await reader.next('message')
     while (event.askedMs < beforeMs) ({ event } = await reader.next('message'))
@@ -155,7 +155,7 @@ describe('event streams', () => {
     expect((await running.fetch('/coherence/events?nonce=%20')).status).toBe(400)
   })
 
-  test('never claim to know of what was acknowledged later, however slow the store and whatever its clock', async () => {
+  test('never claim to know later commits, however slow the store and whatever its clock', async () => {
     const store = createMemoryStore({ positionsAfter: 0 })
     const slow = withMethods(store, {
       nowMs: () => performance.now() + 3_600_000,
@@ -184,14 +184,14 @@ describe('event streams', () => {
     }
   })
 
-  test('reach what was acknowledged before they were asked for, also if others were told of less', async () => {
+  test('include what was acknowledged before the request, also if earlier streams have received less', async () => {
     await follow()
     const { position } = await running.put('/db/shop/products/1', {})
     const { event } = await (await follow('?nonce=n2')).next('start')
     expect(event.to).toBeGreaterThanOrEqual(position)
   })
 
-  test('are not for more readers than allowed', async () => {
+  test('are refused beyond the maximum number of readers', async () => {
     for (let i = 0; i < 3; i++) await follow()
     const refused = await running.fetch('/coherence/events')
     expect([refused.status, refused.headers.get('cache-control')]).toEqual([503, 'no-store'])
@@ -200,8 +200,8 @@ describe('event streams', () => {
     await follow()
   })
 
-  test('cut a reader who does not read, and no other', async () => {
-    // Over a socket of which the system holds much less than of a connection for who does not read.
+  test('are cut for a reader that does not read, and for no other', async () => {
+    // Uses a Unix socket, since the system buffers much less of it than of a TCP connection.
     const own = createServer((request, response) => running.server.handle(request, response))
     const path = join(tmpdir(), `freshet-events-${randomUUID()}`)
     await once(own.listen(path), 'listening')
@@ -227,7 +227,7 @@ describe('event streams', () => {
     own.close()
   })
 
-  test('answer HEAD without beginning', async () => {
+  test('answer HEAD without starting a stream', async () => {
     const answer = await running.fetch('/coherence/events', { method: 'HEAD' })
     expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'text/event-stream'])
     expect(await metric('freshet_event_clients')).toBe(0)

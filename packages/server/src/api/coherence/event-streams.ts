@@ -1,20 +1,20 @@
 /**
- * `GET /coherence/events`: the change log pushed, as hashes of paths, by server-sent events.
+ * `GET /coherence/events`: pushes the change log, as hashes of paths, by server-sent events.
  *
- *     event:start                                   once, and again where changes are missing that cannot be listed: then
- *     data:{"log":"...","from":104,"to":105,        `from` is later than what the reader knows, who fetches a head.
- *     data: "askedMs":...,"changes":"BBE...",       (On one line. The last two only at first, and only if asked for with a
- *     data: "nonce":"...","clockMs":...}            nonce: they make the start an exchange of clocks, core/clock/server-clock.ts.)
+ *     event:start                                   once, and again if changes are missing that cannot be listed: then
+ *     data:{"log":"...","from":104,"to":105,        `from` is later than what the reader knows, and it fetches a head.
+ *     data: "askedMs":...,"changes":"BBE...",       (On one line. The last two only in the first start, and only if the
+ *     data: "nonce":"...","clockMs":...}            request has a nonce: an exchange of clocks, core/clock/server-clock.ts.)
  *
- *     data:oGCDE...                                 all that changed since the event before; nothing, if nothing did.
- *                                                   core/coherence/news.ts draws it
+ *     data:oGCDE...                                 all that changed since the event before, perhaps nothing; drawn in
+ *                                                   core/coherence/news.ts
  *
- * Changes are gathered for a moment, so that ten writes a second make five events; but what follows a quiet second is sent
- * at once. The server makes each event once and sends the same bytes to all readers; a reader begins at the event that was sent
- * last. A reader that does not read is cut when too much waits for it, and resumes with `?after=`, or, as EventSource does, with
- * the position of the last `start`.
+ * Changes are gathered for a moment, so that ten writes a second make five events, but the first change after a quiet second is
+ * sent at once. The server makes each event once and sends the same bytes to all readers; a new reader starts at the last event
+ * sent. The server disconnects a reader that does not read once too much data waits for it. That reader resumes with `?after=`,
+ * or, as EventSource does, with the position of the last `start`.
  *
- * The body ends with the connection, instead of going in chunks: their lengths would be a fifth of all that is sent.
+ * The body ends with the connection instead of being chunked: the lengths of chunks would be a fifth of all that is sent.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { EVENT_TIME_MS, formatEvent, packChanges } from '@freshet/core/coherence'
@@ -29,13 +29,13 @@ export interface EventStreamsOptions {
   readonly log: Log
 }
 
-/** How a stream was asked for. `clockMs`: `performance.now()` when the request had come. */
+/** The request for a stream. `clockMs`: `performance.now()` when the request arrived. */
 export interface StreamRequest extends Pick<StreamStart, 'nonce' | 'clockMs'> {
   readonly after: Position | undefined
   readonly headers: readonly string[]
 }
 
-/** After so long without a change the next one is not kept waiting for others. */
+/** After this long without a change, the next change is sent without waiting for others. */
 const QUIET_MS = 1000
 
 export class EventStreams {
@@ -44,7 +44,7 @@ export class EventStreams {
   readonly #log: Log
   readonly #clients = new Set<ServerResponse>()
   #stopFollowing: () => void = () => undefined
-  /** Where all streams are. */
+  /** How far all streams have come. */
   #sent = { position: 0, askedMs: 0 }
   /** By `performance.now()`. */
   #changedAtMs = Number.NEGATIVE_INFINITY
@@ -63,7 +63,7 @@ export class EventStreams {
     return this.#clients.size
   }
 
-  /** The follower must have caught up since the request came. Throws SERVER_BUSY, SERVER_STOPPING. */
+  /** The follower must have caught up since the request arrived. Throws SERVER_BUSY, SERVER_STOPPING. */
   open(response: ServerResponse, { after, headers, ...exchange }: StreamRequest): void {
     this.#checkRoom()
     response.removeHeader('Transfer-Encoding')
@@ -95,20 +95,20 @@ export class EventStreams {
     if (this.#clients.size < this.#settings.eventClientsMax) return
     throw new FreshetError(
       'SERVER_BUSY',
-      'As many readers as allowed are connected. Poll /coherence, or come back later.',
+      'The maximum number of readers is connected. Poll /coherence, or reconnect later.',
       {
         details: { retryAfterS: 5 },
       },
     )
   }
 
-  /** With what was missed after a position, if that can be listed; else only with where the stream is. */
+  /** Includes what was missed after a position, if that can be listed; otherwise only the position of the stream. */
   #startText(after: Position, exchange: Pick<StreamStart, 'nonce' | 'clockMs'> = {}): string {
     const { position: to, askedMs } = this.#sent
     const missed = after > to ? undefined : this.#follower.sketch.changesAfter(after)
     const [from, changes] = missed === undefined ? [to, packChanges(to, to, [])] : [after, missed]
     const start: StreamStart = { log: this.#follower.log, from, to, askedMs, changes, ...exchange }
-    // Not where something is missing: a reader that comes back before it has fetched the head is told so again.
+    // No id if something is missing: a reader that reconnects before it has fetched the head gets the gap again.
     const id = missed === undefined ? '' : `id:${to}\n`
     return `retry:1000\n${id}event:start\ndata:${JSON.stringify(start)}\n\n`
   }
@@ -131,7 +131,7 @@ export class EventStreams {
   #send(): void {
     const { position: from, askedMs: before } = this.#sent
     const { position: to, sketch } = this.#follower
-    // Not rounded up: what is committed after it is not claimed to be known.
+    // Rounded down, so that the event never claims to know later commits.
     const askedMs = Math.floor(this.#follower.askedMs / EVENT_TIME_MS) * EVENT_TIME_MS
     this.#sent = { position: to, askedMs }
     if (this.#clients.size === 0) return
@@ -142,7 +142,7 @@ export class EventStreams {
     )
   }
 
-  /** Comes only when nothing was sent for so long. */
+  /** Runs only when nothing was sent for `heartbeatMs`. */
   async #beat(): Promise<void> {
     try {
       await this.#follower.catchUp()
@@ -172,7 +172,10 @@ export class EventStreams {
   }
 }
 
-/** Where a reader left off: what the browser sends when it reconnects counts more than the URL, which stays the same. */
+/**
+ * Where the reader left off. Last-Event-ID, which the browser sends when it reconnects, may be later than the URL, which stays
+ * the same.
+ */
 export function resumePosition(request: IncomingMessage, after: Position | undefined): Position | undefined {
   const text = request.headers['last-event-id']
   if (typeof text !== 'string' || !/^[0-9]{1,15}$/.test(text)) return after

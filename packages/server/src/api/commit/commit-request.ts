@@ -1,4 +1,4 @@
-/** The body of `POST /commit`, checked. Throws BODY_INVALID, LIMIT_EXCEEDED, NAME_INVALID, URL_INVALID. */
+/** Reads and checks the body of `POST /commit`. Throws BODY_INVALID, LIMIT_EXCEEDED, NAME_INVALID, URL_INVALID. */
 import type { LeaseAsk, ReadList, ReadVersion } from '@freshet/core/store'
 import {
   FreshetError,
@@ -29,7 +29,7 @@ export type RequestedWrite =
   | { readonly key: Key; readonly kind: 'delete' }
   | { readonly key: Key; readonly kind: 'add'; readonly add: unknown }
 
-/** `{ writes: [ { value: ... } ] }`: so many levels are ours. */
+/** The levels of `{ writes: [ { value: ... } ] }` that surround the client's values. */
 const ENVELOPE_DEPTH = 3
 const BOUNDS = ['from', 'to', 'after', 'prefix', 'through'] as const
 const LEASE_ID_LENGTH_MAX = 100
@@ -51,11 +51,11 @@ export function readCommit(body: Uint8Array, settings: ServerSettings): ReadComm
   checkPatches(writes, reads)
   const lease = readLease(root, reads, settings)
   const isEmpty = reads.length + lists.length + writes.length === 0
-  if (isEmpty && lease?.id === undefined) throw invalid('there is nothing in it')
+  if (isEmpty && lease?.id === undefined) throw invalid('it is empty')
   return { reads, lists, writes, ...(lease === undefined ? {} : { lease }) }
 }
 
-/** A patch is of one version: without it, what becomes of it could not be told. */
+/** A patch applies to one version. Without it, the result could not be predicted. */
 function checkPatches(writes: readonly RequestedWrite[], reads: readonly ReadVersion[]): void {
   const known = new Set(reads.filter(({ version }) => version > 0).map(({ key }) => key))
   const loose = writes.findIndex(({ kind, key }) => kind === 'patch' && !known.has(key))
@@ -68,7 +68,7 @@ function readLease(root: JsonNode, reads: readonly ReadVersion[], settings: Serv
   const isTime = Number.isSafeInteger(asked) && (asked as number) > 0
   if (asked !== undefined && asked !== true && !isTime) throw invalid('lease must be true, or a number of milliseconds')
   if (id !== undefined && (typeof id !== 'string' || id === '' || id.length > LEASE_ID_LENGTH_MAX)) {
-    throw invalid('leaseId must be the id of a lease, as a refused commit has it')
+    throw invalid('leaseId must be the id of a lease, from the answer to a refused commit')
   }
   const ms = asked === undefined ? 0 : Math.min(isTime ? (asked as number) : Infinity, settings.leaseMsMax)
   if (ms === 0 && id === undefined) return undefined
@@ -80,7 +80,7 @@ function listOf(root: JsonNode, name: string, countMax: number): readonly JsonNo
   if (node === undefined && name !== 'writes') return []
   if (node?.elements === undefined) throw invalid(`${name} must be a list`)
   if (node.elements.length <= countMax) return node.elements
-  throw new FreshetError('LIMIT_EXCEEDED', `A commit has at most ${countMax} ${name} on this server. Split it.`, {
+  throw new FreshetError('LIMIT_EXCEEDED', `A commit can have at most ${countMax} ${name} on this server. Split it.`, {
     details: { [name]: countMax },
   })
 }
@@ -110,7 +110,7 @@ function tagsOf(node: JsonNode, bucket: Key, where: string): readonly Tag[] | un
   if (tags === undefined) return undefined
   const isList = Array.isArray(tags) && tags.length > 0 && tags.length <= TAGS_MAX
   if (isList && tags.every(tag => typeof tag === 'string' && partsOfTag(tag)?.bucket === bucket)) return tags as Tag[]
-  throw invalid(`${where}.tags must be a list of tags of that bucket, as the result of a query has them in dependsOn`)
+  throw invalid(`${where}.tags must be a list of tags of that bucket, from dependsOn of a query's result`)
 }
 
 function versionOf(node: JsonNode, where: string): Version {
@@ -177,14 +177,14 @@ function checkMembers(node: JsonNode, known: readonly string[], where = 'it'): v
   if (node.members === undefined) throw invalid(`${where} must be an object`)
   const unknown = [...node.members.keys()].find(name => !known.includes(name))
   if (unknown !== undefined) {
-    throw invalid(`${where} has ${JSON.stringify(unknown.slice(0, 40))}, but only ${known.join(', ')} may be there`)
+    throw invalid(`${where} has ${JSON.stringify(unknown.slice(0, 40))}, but only ${known.join(', ')} are allowed`)
   }
 }
 
 function checkDistinct(name: string, items: readonly { readonly key: Key }[]): void {
-  if (new Set(items.map(item => item.key)).size !== items.length) throw invalid(`${name} holds one path twice`)
+  if (new Set(items.map(item => item.key)).size !== items.length) throw invalid(`${name} has the same path twice`)
 }
 
 function invalid(reason: string): FreshetError {
-  return new FreshetError('BODY_INVALID', `This cannot be committed: ${reason}. /openapi.json has the form of it.`)
+  return new FreshetError('BODY_INVALID', `This cannot be committed: ${reason}. /openapi.json describes a commit.`)
 }

@@ -1,4 +1,4 @@
-/** `POST /commit`: several writes and the versions they rely on, all or nothing. */
+/** `POST /commit`: several writes, and the versions that they depend on, all or nothing. */
 import { formatUnits } from '@freshet/core/counters'
 import type { Addition, CommitResult, ReadList, ReadVersion, Store, StoredValue, Write } from '@freshet/core/store'
 import {
@@ -94,7 +94,7 @@ export class CommitRoute {
     throw tooMuchContention()
   }
 
-  /** Undefined if a bucket has changed meanwhile: that is no conflict of the client's, only a reason to look again. */
+  /** Undefined if a bucket has changed in between. That is not the client's conflict, only a reason to retry. */
   async #attempt(
     asked: ReadCommit,
     operation: AskedOperation | undefined,
@@ -132,7 +132,7 @@ export class CommitRoute {
     throw await this.#conflict({ ...commit, reads }, result, conflicts, caller)
   }
 
-  /** Patches as the objects that they make. Where an object is not the one that was read, the commit will not be done. */
+  /** Turns patches into whole objects. If an object is not the version that the client read, the commit will not be made. */
   async #patched(commit: ReadCommit): Promise<PatchedCommit> {
     const { store } = this.#options
     const keys = commit.writes.filter(({ kind }) => kind === 'patch').map(({ key }) => key)
@@ -168,7 +168,7 @@ export class CommitRoute {
     return body
   }
 
-  /** All of these that have another version now, with it. */
+  /** Those of these objects that have another version now, with that version. */
   async #changedOf(reads: readonly ReadVersion[]): Promise<readonly ReadVersion[]> {
     const { value } = await this.#options.store.getMany(reads.map(({ key }) => key))
     return reads
@@ -190,16 +190,19 @@ export class CommitRoute {
     const { store, follower } = this.#options
     const { reads } = commit
     this.#remember(commit, conflicts, lease !== undefined)
-    // What was read may be hidden by now: then its version is not for this caller.
+    // An object that the caller read may be hidden by now: then this caller must not learn its version.
     await follower.catchUp()
     caller?.decideAnew()
     if (caller !== undefined) await this.#judge(commit, caller)
-    // A version that is gone does not come back, nor does a list that has changed; what is there may be deleted.
+    // An overwritten version never returns, and neither does a list that has changed. But if the read expected the object to be
+    // absent, it may be deleted again.
     const wanted = new Set(reads.filter(({ version }) => version > 0).map(({ key }) => key))
     const isLasting = changedLists !== undefined || conflicts.some(({ key }) => wanted.has(key))
     const seen = (key: Key, found: StoredValue | undefined) => (caller ? caller.seen(key, found) : (found ?? 'absent'))
-    const told = conflicts.map(read => (isHiddenVersion(read, caller) ? { ...read, version: follower.position } : read))
-    return conflict(told, lease && (await leaseOf(lease, reads, store, seen)), isLasting)
+    const shown = conflicts.map(read =>
+      isHiddenVersion(read, caller) ? { ...read, version: follower.position } : read,
+    )
+    return conflict(shown, lease && (await leaseOf(lease, reads, store, seen)), isLasting)
   }
 
   #remember({ reads, writes }: ReadCommit, changed: readonly ReadVersion[], isLeased: boolean): void {
@@ -214,14 +217,15 @@ export class CommitRoute {
   }
 
   /**
-   * Throws unless all of it is allowed; before anything else, since every other refusal tells something of what is there. Answers what the
-   * commit must rely on: `reads`, those of the request that are still its own to lose, and `judged`, what the judgement rests on, which
-   * must still be so when it is committed. An object that is absent for this caller alone is among the latter.
+   * Throws unless all of it is allowed. Called before any other check, since every other refusal reveals something about what
+   * is stored. Returns what the commit depends on: `reads`, those reads of the request that can cause a conflict for the
+   * client, and `judged`, the versions that this decision depends on, which must still be the same when it is committed.
+   * `judged` includes objects that are absent only for this caller.
    */
   async #judge({ reads, lists, writes, lease }: ReadCommit, caller: Caller): Promise<Judged> {
     for (const { bucket } of lists) caller.check('list', bucket)
     for (const list of lists) if (!caller.seesWhole(list)) throw notWhole(list)
-    // Who writes nothing has no turn to wait for.
+    // A caller who writes nothing has no turn to wait for.
     if (lease !== undefined && writes.length === 0) throw caller.refusal()
     const keys = [...new Set([...reads, ...writes].map(({ key }) => key))]
     const { value } = await this.#options.store.getMany(keys)
@@ -259,13 +263,15 @@ type PlainWrite = Exclude<RequestedWrite, { readonly kind: 'patch' }>
 
 interface PatchedCommit extends ReadCommit {
   readonly writes: readonly PlainWrite[]
-  /** What patches are of, where it is not what was read. */
+  /** Objects whose patches do not apply to the version that was read. */
   readonly outdated: readonly Key[]
-  /** Why a patch cannot be done. For callers who may know of the object: it is thrown after they were judged. */
+  /**
+   * Why a patch cannot be applied. It is thrown after the caller was judged, so only callers who may know of the object see it.
+   */
   readonly refusal: { readonly error: unknown } | undefined
 }
 
-/** A commit of reads alone, from a caller who may write nothing, is no longer than an object. */
+/** A commit of only reads, by a caller who may not write, can be no longer than an object. */
 function bytesMaxFor(caller: Caller | undefined, { bodyBytesMax, commitBodyBytesMax }: ServerSettings): number {
   const mayWrite = caller === undefined || caller.mightSomewhere(WRITES)
   return mayWrite ? commitBodyBytesMax : Math.min(bodyBytesMax, commitBodyBytesMax)
@@ -279,7 +285,7 @@ function mightCommit(caller: Caller, { reads, lists, writes }: ReadCommit): bool
   )
 }
 
-/** One of which each kind of write takes. */
+/** Each kind of write requires one of these rights. */
 const RIGHTS_TO: Readonly<Record<RequestedWrite['kind'], readonly Right[]>> = {
   ...{ add: ['update'], delete: ['delete'] },
   ...{ json: ['create', 'update'], bytes: ['create', 'update'], patch: ['update'] },
@@ -320,7 +326,7 @@ function toWrite(
   return { key, contentType: readContentType(write.contentType), body: write.body }
 }
 
-/** A bucket that is not there is created by what is put into it, not by what is deleted from it. */
+/** An absent bucket is created by a write into it, but not by a deletion from it. */
 function withoutNeedless(
   touched: ReadonlyMap<Key, Bucket | undefined>,
   writes: readonly RequestedWrite[],
@@ -333,7 +339,7 @@ function checkType(contentType: string | undefined): void {
   if (contentType === undefined || isJson(contentType)) return
   throw new FreshetError(
     'CONTENT_TYPE_UNSUPPORTED',
-    'A commit is JSON. Send the header "Content-Type: application/json".',
+    'A commit must be JSON. Send the header "Content-Type: application/json".',
     {
       details: { accept: [JSON_TYPE] },
     },
@@ -342,8 +348,8 @@ function checkType(contentType: string | undefined): void {
 
 function committed({ position, units, note, isReplayed }: Outcome): Answer {
   const each = note.kind === 'counters' ? note.decimals : []
-  // As text: a counter may have more digits than JSON.stringify would print of it.
-  // And without those of quotas, which come after.
+  // As text, since a counter may have more digits than JSON.stringify would print. `units` also has the quotas' counters, at
+  // its end.
   const values = each.map((decimals, i) => formatUnits(units[i] ?? 0, decimals))
   const more = values.length === 0 ? '' : `,"values":[${values.join()}]`
   return jsonTextAnswer(`{"position":${position}${more}}`, [
@@ -352,7 +358,7 @@ function committed({ position, units, note, isReplayed }: Outcome): Answer {
   ])
 }
 
-/** The version of a bucket is that of all its objects. */
+/** The version of a bucket reveals changes of all its objects. */
 function isHiddenVersion({ key }: ReadVersion, caller: Caller | undefined): boolean {
   return idOfKey(key) === undefined && caller !== undefined && !caller.seesAllOf(key)
 }
@@ -361,15 +367,16 @@ function notWhole({ bucket, tags }: ReadList): FreshetError {
   const what = tags === undefined ? 'a range' : 'the result of a query'
   return new FreshetError(
     'FORBIDDEN',
-    `A commit may rely on ${what} of ${bucket} only if its caller may read every object that could be in it, and this caller sees only ` +
-      'some. Filter the query by the indexed field that the rules compare, or name the objects by their ids, in reads.',
+    `A commit may depend on ${what} of ${bucket} only if its caller may read every object that could be in it, and this ` +
+      'caller sees only some. Filter the query by the indexed field that the rules compare, or name the objects by their ids, ' +
+      'in reads.',
   )
 }
 
 function notAnObject(key: Key): FreshetError {
   return new FreshetError(
     'BODY_INVALID',
-    `${pathOfKey(key)} is in a bucket of JSON objects, so its value must be one: {...}.`,
+    `${pathOfKey(key)} is in a bucket of JSON objects, so its value must be an object: {...}.`,
   )
 }
 
@@ -384,13 +391,13 @@ function conflict(conflicts: readonly ReadVersion[], lease: CommitLease | undefi
   )
 }
 
-/** A version that the log has not reached would hold whatever changes until then. */
+/** A version that the log has not reached would miss every change until then. */
 function checkReached(lists: readonly ReadList[], position: Position): void {
   const ahead = lists.find(({ version }) => version > position)
   if (ahead === undefined) return
   throw new FreshetError(
     'BODY_INVALID',
-    `This cannot be committed: lists has ${pathOfKey(ahead.bucket)} in the version ${ahead.version}, which the log has not reached. ` +
-      'Send the version that came with the list.',
+    `This cannot be committed: lists has ${pathOfKey(ahead.bucket)} at version ${ahead.version}, which the log has not ` +
+      'reached. Send the version that came with the list.',
   )
 }

@@ -39,7 +39,7 @@ describe('commits', () => {
     expect(await versionOf('/db/shop/products/old')).toBe(0)
   })
 
-  test('change nothing if something they read has changed, and say what, and what it is now', async () => {
+  test('change nothing if something they read has changed, and name it with its current version', async () => {
     const { version } = await running.put('/db/shop/products/read', { n: 1 })
     const reads = [
       { path: '/db/shop/products/read', version },
@@ -57,7 +57,7 @@ describe('commits', () => {
     expect(await versionOf('/db/shop/products/written')).toBe(before)
   })
 
-  test('patch what was read, and leave the rest of it byte for byte', async () => {
+  test('patch the object that was read, and leave the rest of it byte for byte', async () => {
     const path = '/db/shop/products/patched'
     const body = '{ "big":12345678901234567890, "n":1,"deep":{"a":0.10000000000000000001,"b":2}}'
     const put = await running.fetch(path, { method: 'PUT', body, headers: { 'content-type': 'application/json' } })
@@ -84,7 +84,7 @@ describe('commits', () => {
     })
   })
 
-  test('may only read, and then tell whether all of it held at one position', async () => {
+  test('may consist of reads alone, and then show whether all of them held at one position', async () => {
     const { version } = await running.put('/db/shop/products/only', {})
     expect((await commit({ reads: [{ path: '/db/shop/products/only', version }], writes: [] })).status).toBe(200)
     expect((await commit({ reads: [{ path: '/db/shop/products/only', version: 0 }], writes: [] })).status).toBe(409)
@@ -98,7 +98,7 @@ describe('commits', () => {
     )
   })
 
-  test('count up without losing one, however many at once', async () => {
+  test('lose no increment, however many run at once', async () => {
     await running.put('/db/shop/products/counter', { n: 0 })
     const increment = async (): Promise<void> => {
       const read = await running.fetch('/db/shop/products/counter')
@@ -113,7 +113,7 @@ describe('commits', () => {
     expect(await (await running.fetch('/db/shop/products/counter')).json()).toEqual({ n: 20 })
   })
 
-  test('that are refused may have what had changed leased, and are told what it holds', async () => {
+  test('that are refused can lease the objects that had changed, and receive their values', async () => {
     const path = '/db/shop/products/leased'
     const { version } = await running.put(path, { n: 1 })
     const refusal = await problemOf(
@@ -146,7 +146,7 @@ describe('commits', () => {
     expect((await other).version).toBeGreaterThan(((await own.json()) as { position: number }).position)
   })
 
-  test('are not told what would come out otherwise than it was sent', async () => {
+  test('do not receive values that re-encoding would change', async () => {
     const path = '/db/shop/products/precise'
     const body = '{"n":12345678901234567890}'
     await running.fetch(path, { ...jsonRequest('PUT', null), body })
@@ -167,19 +167,19 @@ describe('commits', () => {
       'CONTENT_TYPE_UNSUPPORTED',
     ],
     [
-      'bytes in a bucket that is not there',
+      'bytes in a bucket that does not exist',
       { writes: [{ path: '/db/shop/nothing/a', contentType: 'image/png', base64: '' }] },
       'CONTENT_TYPE_UNSUPPORTED',
     ],
     [
-      'base64 that is none',
+      'invalid base64',
       { writes: [{ path: '/db/shop/files/a', contentType: 'image/png', base64: 'a' }] },
       'BODY_INVALID',
     ],
     ['a bucket', { writes: [{ path: '/db/shop/products', value: {} }] }, 'BODY_INVALID'],
-    ['a path that is spelled otherwise', { writes: [{ path: '/db/shop/products/%61', value: {} }] }, 'URL_INVALID'],
+    ['a path that is not in canonical form', { writes: [{ path: '/db/shop/products/%61', value: {} }] }, 'URL_INVALID'],
     [
-      'one path twice',
+      'the same path twice',
       {
         writes: [
           { path: '/db/a/b/c', value: {} },
@@ -188,15 +188,15 @@ describe('commits', () => {
       },
       'BODY_INVALID',
     ],
-    ['a version that is negative', { reads: [{ path: '/db/a/b/c', version: -1 }], writes: [] }, 'BODY_INVALID'],
+    ['a negative version', { reads: [{ path: '/db/a/b/c', version: -1 }], writes: [] }, 'BODY_INVALID'],
     ['unknown members', { writes: [{ path: '/db/a/b/c', value: {}, ttl: 1 }] }, 'BODY_INVALID'],
     [
-      'a lease that is not a time',
+      'a lease whose length is not a number',
       { reads: [], writes: [{ path: '/db/a/b/c', value: {} }], lease: 'soon' },
       'BODY_INVALID',
     ],
     ['a lease id that is not text', { writes: [{ path: '/db/a/b/c', value: {} }], leaseId: 7 }, 'BODY_INVALID'],
-    ['a lease id without characters', { writes: [], lease: 1, leaseId: '' }, 'BODY_INVALID'],
+    ['an empty lease id', { writes: [], lease: 1, leaseId: '' }, 'BODY_INVALID'],
     ['nothing to write', { writes: [{ path: '/db/a/b/c' }] }, 'BODY_INVALID'],
     ['a value that is too long', { writes: [{ path: '/db/a/b/c', value: { a: 'x'.repeat(1000) } }] }, 'BODY_TOO_LARGE'],
     [
@@ -211,7 +211,7 @@ describe('commits', () => {
   })
 })
 
-test('a list in a version that the log has never reached is refused, also without writes', async () => {
+test('a list at a version that the log has not reached is refused, also without writes', async () => {
   const { position } = await running.put('/db/shop/ahead/1', {})
   const lists = (version: number) => [{ path: '/db/shop/ahead', version }]
   for (const writes of [[], [{ path: '/db/shop/ahead/2', value: {} }]]) {
@@ -221,7 +221,7 @@ test('a list in a version that the log has never reached is refused, also withou
   expect((await commit({ lists: lists(position), writes: [] })).status).toBe(200)
 })
 
-test('a patch cannot make an object that has too many members to be put', async () => {
+test('a patch cannot make an object with too many members for PUT', async () => {
   const server = await startServer({ store: createMemoryStore(), settings: { jsonMembersMax: 20 } })
   const path = '/db/shop/products/grown'
   const { version } = await server.put(path, { many: Array(15).fill(0) })

@@ -1,17 +1,17 @@
 /**
- * What a client is told of its lease: everything that it had read as it is now, so that it need not read it again, and others
- * wait for one round trip rather than two.
+ * What a client receives with its lease: the current state of everything that it had read. So it need not read that again, and
+ * others wait for one round trip rather than two.
  */
 import type { GrantedLease, ReadVersion, Store, StoredValue } from '@freshet/core/store'
 import { type CommitLease, type Key, type LeasedObject, pathOfKey } from '@freshet/protocol'
 import { JSON_TYPE } from '../../http/answer.js'
 
-/** Of all of them together. What does not fit is read by whoever needs it. */
+/** For all objects together. The client reads the others itself. */
 const OBJECT_BYTES_MAX = 64 * 1024
-/** Or a text, which is to stay. */
+/** Also matches a text, whose spaces must stay. */
 const SPACE_BETWEEN = /("(?:[^"\\]|\\.)*")|\s+/g
 
-/** `seen`: what an object is to the caller; undefined if they may know nothing of it. */
+/** `seen`: the object as the caller may see it; undefined if they may not know of it. */
 export async function leaseOf(
   { id, ms, waitedMs, keys: leased }: GrantedLease,
   reads: readonly ReadVersion[],
@@ -36,6 +36,6 @@ function objectOf(key: Key, stored: StoredValue | 'absent'): LeasedObject[] {
   if (stored.contentType !== JSON_TYPE) return []
   const text = Buffer.from(stored.body).toString()
   const value: unknown = JSON.parse(text)
-  // Not if it would come out otherwise than it was sent: a number with twenty digits would be rounded.
+  // Left out if re-encoding would change it: a number with twenty digits would be rounded.
   return JSON.stringify(value) === text.replace(SPACE_BETWEEN, '$1') ? [{ path, version: stored.version, value }] : []
 }

@@ -1,16 +1,16 @@
 /**
- * A page of the change log, for people: which commits changed what, and when. The log has keys and tags, no values.
+ * A page of the change log, for people: which commits changed what, and when. The log has keys and tags, but no values.
  *
- * It is read forwards, as stores have it; a request looks at a bounded number of commits, and `next` says where to go on.
+ * The log is read forwards, as stores have it. A request reads a bounded number of commits, and `next` says where to continue.
  */
 import type { LogEntry, Store } from '@freshet/core/store'
 import { FreshetError, type Key, type Position } from '@freshet/protocol'
 
 export interface ChangePage {
   readonly entries: readonly ShownEntry[]
-  /** Where to go on; absent at the end of the log. */
+  /** Where to continue; absent at the end of the log. */
   readonly next?: Position
-  /** What was before this is not in the log any more. */
+  /** Everything up to here has been trimmed from the log. */
   readonly trimmedTo: Position
   readonly position: Position
 }
@@ -24,7 +24,7 @@ export interface ShownEntry {
 }
 
 export interface ChangesAsked {
-  /** Undefined: from where the log begins. */
+  /** Undefined: from the start of the log. */
   readonly after: Position | undefined
   /** Only commits that changed this object, or something in this bucket. */
   readonly of: Key | undefined
@@ -33,7 +33,7 @@ export interface ChangesAsked {
 
 const LOOKED_AT_MAX = 20_000
 const READ_AT_ONCE = 1000
-/** Of each commit, so many keys are shown. */
+/** How many keys of each commit are shown. */
 const KEYS_MAX = 100
 
 export async function readChangePage(store: Store, { after, of, limit }: ChangesAsked): Promise<ChangePage> {
@@ -54,7 +54,7 @@ export async function readChangePage(store: Store, { after, of, limit }: Changes
   return { entries, next: from, trimmedTo, position }
 }
 
-/** It may be trimmed while it is read: then it goes on from where it begins now. */
+/** The log may be trimmed while it is read. Then the page continues where the log starts now. */
 async function changesAfter(store: Store, after: Position): Promise<readonly LogEntry[]> {
   try {
     return await store.changes(after, READ_AT_ONCE)
@@ -72,7 +72,7 @@ function isWithin(key: Key, of: Key): boolean {
   return key === of || key.startsWith(`${of}/`)
 }
 
-/** What was asked for comes first. */
+/** Puts keys that match the request first. */
 function shown({ position, timeMs, keys, tags }: LogEntry, of: Key | undefined, nowMs: number): ShownEntry {
   const asked =
     of === undefined ? keys : [...keys.filter(key => isWithin(key, of)), ...keys.filter(key => !isWithin(key, of))]

@@ -1,9 +1,9 @@
 /**
- * `/console`: the files of the web pages for those who run the server. They are the same for everybody and hold no data: what
- * the pages show they ask for with the token that somebody typed into them.
+ * `/console`: the files of the web pages for operators. They are the same for everybody and contain no data: the pages request
+ * the data with the token that the user has entered.
  *
- * The pages may load nothing from elsewhere, and run no code but their own. One file is an exception: the worker that runs what
- * somebody types into the JavaScript console. It has a policy of its own, that lets it evaluate, and no page around it.
+ * The pages may load nothing from elsewhere, and run only their own code. There is one exception: the worker that runs what the
+ * user types into the JavaScript console. It has its own policy, which lets it evaluate code, and no page around it.
  */
 import { FreshetError } from '@freshet/protocol'
 import { type Answer, NO_SNIFF, NO_STORE } from '../../http/answer.js'
@@ -12,9 +12,9 @@ import type { Call, Route } from '../../routing/call.js'
 import type { PageFiles } from './demo-page.js'
 
 const INDEX = 'index.html'
-/** Its name begins so; what follows is a hash. */
+/** The start of its name; a hash follows. */
 const EVALUATING = /^assets\/run-code-/
-/** Their names have a hash in them: whatever is under such a name stays so. */
+/** These names contain a hash, so the content under such a name never changes. */
 const LASTING = /^assets\//
 const COMPRESSED_BYTES_MAX = 4 * 1024 * 1024
 
@@ -49,8 +49,7 @@ export class ConsoleFiles {
 
   async #file(path: string, { exchange }: Call): Promise<Answer> {
     const file = Object.hasOwn(this.#files, path) ? this.#files[path] : undefined
-    if (file === undefined)
-      throw new FreshetError('ROUTE_UNKNOWN', `There is no ${path} of the console on this server.`)
+    if (file === undefined) throw new FreshetError('ROUTE_UNKNOWN', `The console on this server has no ${path}.`)
     const body = Buffer.from(file.body)
     const coding = isCompressible(file.contentType)
       ? chooseCoding(exchange.request.headers['accept-encoding'])

@@ -1,4 +1,4 @@
-/** What those who run the server look at: the server itself, its log, refused commits, the change log, its caches. For admins. */
+/** Routes for admins who look at the server: the server itself, its log, refused commits, the change log, its caches. */
 import { majorityOf } from '@freshet/core/agreement'
 import type { ReadCount, Store, StoreNode } from '@freshet/core/store'
 import { FreshetError, readPosition } from '@freshet/protocol'
@@ -88,7 +88,7 @@ export class ConsoleRoutes {
     return jsonAnswer(200, { items })
   }
 
-  /** Also while the store is not to be had: then one looks for what is wrong. */
+  /** Answers also while the store is unavailable, since that is when operators look for the cause. */
   async #server(): Promise<Answer> {
     const { store, settings, access, caches, capabilities, doctor, version } = this.#options
     const has = {
@@ -115,7 +115,7 @@ export class ConsoleRoutes {
     return jsonAnswer(200, { nodes, ...(nodes.length > 0 && { needed: majorityOf(nodes.length) }), replicas })
   }
 
-  /** What the store is made of, or read from. */
+  /** The nodes that the store consists of, or the replicas that it reads from. */
   #storeParts(): { readonly nodes: readonly StoreNode[]; readonly replicas: readonly ReadCount[] } {
     const { store } = this.#options
     const counts = store.readCounts?.() ?? []
@@ -136,7 +136,7 @@ export class ConsoleRoutes {
     return jsonAnswer(200, await readChangePage(this.#options.store, asked))
   }
 
-  /** Without what is secret. How each is doing is among the metrics. */
+  /** Without secrets. The state of each cache is in the metrics. */
   #caches(): Answer {
     const caches = this.#options.caches.map(config => {
       const { name, kind, url, sites, bans, tags } = config

@@ -1,4 +1,4 @@
-/** What the console asks of a server: its files, and the routes that are for admins alone. */
+/** What the console needs from a server: its files, and the routes for admins. */
 import type { Store } from '@freshet/core/store'
 import { createMemoryStore } from '@freshet/engines/memory'
 import { FreshetError } from '@freshet/protocol'
@@ -25,7 +25,7 @@ describe('files', () => {
     'assets/run-code-b2.js': { contentType: 'text/javascript', body: 'onmessage = 1' },
   }
 
-  test('the page is kept by nobody, what it loads by everybody; both run no code of others', async () => {
+  test('no cache keeps the page, every cache may keep what it loads, and both run no foreign code', async () => {
     const running = await start({ console: files })
     const page = await running.fetch('/console')
     expect(await page.text()).toBe('<!doctype html><p>Console')
@@ -38,7 +38,7 @@ describe('files', () => {
     }
   })
 
-  test('only the worker that runs what somebody types may evaluate', async () => {
+  test('only the worker that runs code from the user may evaluate code', async () => {
     const running = await start({ console: files })
     const policies = await Promise.all(
       ['', '/assets/console-a1.js', '/assets/run-code-b2.js'].map(async path =>
@@ -48,7 +48,7 @@ describe('files', () => {
     expect(policies).toEqual([false, false, true])
   })
 
-  test('they are compressed for who accepts it', async () => {
+  test('they are compressed for clients that accept it', async () => {
     const running = await start({ console: files })
     const plain = await running.fetch('/console/assets/console-a1.js', { headers: { 'accept-encoding': 'identity' } })
     const small = await running.fetch('/console/assets/console-a1.js', { headers: { 'accept-encoding': 'br' } })
@@ -57,7 +57,7 @@ describe('files', () => {
     expect(await small.text()).toBe(await plain.text())
   })
 
-  test('a slash at the end of its address leads to the page, and of no other', async () => {
+  test('a slash at the end of its address leads to the page, and a slash after other addresses does not', async () => {
     const running = await start({ console: files })
     for (const method of ['GET', 'HEAD']) {
       const sentOn = await running.fetch('/console/', { method })
@@ -71,7 +71,7 @@ describe('files', () => {
     expect(await problemOf(await running.fetch('/console/', { method: 'POST' }))).toMatchObject({ code: 'URL_INVALID' })
   })
 
-  test('a server without them says so, and no name reaches anything else', async () => {
+  test('a server without them says so, and no name reaches another file', async () => {
     const running = await start()
     expect(await problemOf(await running.fetch('/console'))).toMatchObject({ status: 404, code: 'ROUTE_UNKNOWN' })
     const withFiles = await start({ console: files })
@@ -87,7 +87,7 @@ interface Changes {
 }
 
 describe('the change log', () => {
-  test('has what changed an object, and no more', async () => {
+  test('shows the commits that changed an object, and no others', async () => {
     const running = await start()
     const [first] = [await running.put('/db/shop/products/tea', { price: 1 })]
     await running.put('/db/shop/products/tea-2', { price: 1 })
@@ -100,7 +100,7 @@ describe('the change log', () => {
     expect(bucket.entries).toHaveLength(3)
   })
 
-  test('comes in pages that go on where the last one ended', async () => {
+  test('comes in pages that continue where the last one ended', async () => {
     const running = await start()
     for (let i = 0; i < 7; i++) await running.put(`/db/shop/products/${i}`, { i })
     const seen: number[] = []
@@ -133,7 +133,7 @@ interface Conflicts {
 }
 
 describe('conflicts', () => {
-  test('a write that came too late is told of, with what it relied on and what is there', async () => {
+  test('a write that came too late is listed, with the version that it expected and the current one', async () => {
     const running = await start()
     const { version: old } = await running.put('/db/shop/products/tea', { price: 1 })
     const { version } = await running.put('/db/shop/products/tea', { price: 2 })
@@ -148,7 +148,7 @@ describe('conflicts', () => {
     expect((await running.fetch('/conflicts?since=x')).status).toBe(400)
   })
 
-  test('so is a commit; one that holds is not', async () => {
+  test('a refused commit is listed, a successful one is not', async () => {
     const running = await start()
     const { version } = await running.put('/db/shop/products/tea', { price: 1 })
     const commit = (read: number) =>
@@ -171,7 +171,7 @@ describe('conflicts', () => {
   })
 })
 
-test('the last lines of the log are there, also those that its level leaves out', async () => {
+test('the last lines of the log can be read, also those below its level', async () => {
   const written: string[] = []
   const running = await start({ log: createJsonLog({ level: 'error', write: line => written.push(line) }) })
   const { items } = await get<{ items: { message: string }[] }>(running, '/logs')
@@ -179,7 +179,7 @@ test('the last lines of the log are there, also those that its level leaves out'
   expect(written).toEqual([])
 })
 
-test('caches are told of without their secrets', async () => {
+test('caches are listed without their secrets', async () => {
   const caches = [{ name: 'edge', kind: 'nginx', url: 'http://127.0.0.1:1/', secret: 'hidden-word' } as const]
   const running = await start({ caches })
   const text = await (await running.fetch('/caches')).text()
@@ -187,7 +187,7 @@ test('caches are told of without their secrets', async () => {
   expect(text).not.toContain('hidden-word')
 })
 
-test('the server says what it has', async () => {
+test('the server reports its contents and settings', async () => {
   const running = await start()
   expect(await get(running, '/server')).toMatchObject({
     has: { access: false, caches: false, doctor: false, ring: false, replicas: false },
@@ -197,7 +197,7 @@ test('the server says what it has', async () => {
   expect(await get(running, '/nodes')).toEqual({ nodes: [], replicas: [] })
 })
 
-test('the nodes of a store are told and counted, also while it is not to be had', async () => {
+test('the nodes of a store are listed and counted, also while the store is unavailable', async () => {
   const store = createMemoryStore({ positionsAfter: 0 })
   const position = store.position.bind(store)
   const isLost = { now: false }
@@ -231,7 +231,7 @@ describe('the doctor', () => {
   const caches = [{ name: 'edge', kind: 'varnish', url: 'http://127.0.0.1:1', secret: 'word' } as const]
   const ask = (running: RunningServer, body: unknown) => running.fetch('/doctor', jsonRequest('POST', body))
 
-  test('is sent to a cache that the server was configured with, and to no other address', async () => {
+  test('is sent only to caches that the server was configured with', async () => {
     const tasks: unknown[] = []
     const running = await start({
       caches,
@@ -253,7 +253,7 @@ describe('the doctor', () => {
     expect(tasks).toEqual([{ through: 'http://127.0.0.1:1', server: running.url, purgeSecret: 'word' }])
   })
 
-  test('is one at a time, and stops when nobody waits for it', async () => {
+  test('runs one examination at a time, and stops when the client disconnects', async () => {
     let stopped = false
     const running = await start({
       caches,
@@ -277,7 +277,7 @@ describe('the doctor', () => {
     await expect.poll(() => stopped).toBe(true)
   })
 
-  test('is not there if the server was given none', async () => {
+  test('does not exist if the server was started without one', async () => {
     const running = await start({ caches })
     expect(await problemOf(await ask(running, { cache: 'edge' }))).toMatchObject({ status: 404 })
   })

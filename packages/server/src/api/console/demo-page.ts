@@ -1,4 +1,4 @@
-/** `GET /`: what there is, for programs; and a page, for people. Its files are under /demo/. */
+/** `GET /`: an index of the resources, for programs, or a page, for people. The files of the page are under /demo/. */
 import type { Store } from '@freshet/core/store'
 import { FreshetError } from '@freshet/protocol'
 import { prefers } from '../../http/accept.js'
@@ -47,7 +47,7 @@ export class DemoPage {
       const page = this.#file(INDEX)
       return { ...page, headers: [...page.headers, 'Vary', 'Accept'] }
     }
-    // Without a page there is nothing else to choose, and a browser that asks for HTML is better off with this.
+    // Without a page there is no other form, and this one helps a browser that asks for HTML more than a refusal.
     if (chosen === undefined && this.#files.has(INDEX)) throw notAcceptable()
     return jsonAnswer(200, await this.#discovery(), ['Vary', 'Accept'])
   }
@@ -97,5 +97,5 @@ const RESOURCES = {
 }
 
 function notAcceptable(): FreshetError {
-  return new FreshetError('NOT_ACCEPTABLE', `This is there as ${JSON_TYPE} and as ${HTML}. Accept one of them.`)
+  return new FreshetError('NOT_ACCEPTABLE', `This exists as ${JSON_TYPE} and as ${HTML}. Accept one of them.`)
 }

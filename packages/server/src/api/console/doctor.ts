@@ -1,7 +1,7 @@
 /**
- * `POST /doctor`: what a cache does that this server tells of changes, examined from here. The examination itself is the command's
- * (`freshet doctor`), which passes it in. Only caches that the server was configured with are examined: whoever may ask, the server sends requests to
- * nobody else.
+ * `POST /doctor`: examines, from the server, what a cache does with the changes that the server sends it. The examination
+ * itself is that of the command `freshet doctor`, which passes it in. Only caches that the server was configured with are
+ * examined, so no caller can make the server send requests to another address.
  *
  * The answer is a line of JSON for each finding, as it is found, and then one with all of them.
  */
@@ -17,19 +17,19 @@ import { readJsonObject } from '../../json/json-text.js'
 import type { Call } from '../../routing/call.js'
 
 export interface DoctorTask {
-  /** Where readers ask. */
+  /** The URL at which readers reach the cache. */
   readonly through: string
-  /** This server itself, past the caches. */
+  /** The URL of this server, without the caches. */
   readonly server: string
   readonly purgeSecret: string | undefined
-  /** Of whoever asks: what is written for it is written in their name. */
+  /** The caller's token: the examination writes in the caller's name. */
   readonly token: string | undefined
   readonly signal: AbortSignal
-  /** Called with each finding; how many there are going to be. */
+  /** Called with each finding. `total`: how many there will be. */
   readonly onFinding: (finding: unknown, total: number) => void
 }
 
-/** Resolves with everything that was found. Throws REQUEST_FAILED and others, with what to do. */
+/** Resolves with everything that was found. Throws REQUEST_FAILED and other errors, with advice. */
 export type Doctor = (task: DoctorTask) => Promise<unknown>
 
 export interface DoctorRouteOptions {
@@ -58,7 +58,7 @@ export class DoctorRoute {
     const through = config && throughOf(config)
     if (config === undefined || through === undefined) throw noSuchCache(this.#options.caches)
     if (this.#isBusy) {
-      throw new FreshetError('SERVER_BUSY', 'The doctor is at work. Wait until it is done.', {
+      throw new FreshetError('SERVER_BUSY', 'The doctor is examining a cache already. Wait until it is done.', {
         details: { retryAfterS: 5 },
       })
     }
@@ -75,7 +75,7 @@ export class DoctorRoute {
     const { replies, cors } = this.#options
     const { request, response } = exchange
     const stopped = new AbortController()
-    response.once('close', () => stopped.abort(new Error('Whoever asked is gone.')))
+    response.once('close', () => stopped.abort(new Error('The client has disconnected.')))
     response.writeHead(200, [
       ...['Content-Type', 'application/x-ndjson', ...NO_STORE, ...NO_SNIFF, 'X-Accel-Buffering', 'no'],
       ...cors.headers(request),
@@ -108,9 +108,9 @@ function ownAddress({ request: { socket } }: Exchange): string {
 
 function noSuchCache(caches: readonly CacheConfig[]): FreshetError {
   const names = caches.filter(config => throughOf(config) !== undefined).map(({ name }) => name)
-  const known = names.length === 0 ? 'there is none that it knows the address of' : names.join(', ')
+  const known = names.length === 0 ? 'it knows the address of none' : names.join(', ')
   return new FreshetError(
     'BODY_INVALID',
-    `Send {"cache":NAME} with one of the caches this server tells of changes: ${known}.`,
+    `Send {"cache":NAME} with one of the caches that this server notifies of changes: ${known}.`,
   )
 }

@@ -1,7 +1,7 @@
 /**
- * Additions to counters: `POST /db/{namespace}/{bucket}/{id}` adds to one, `POST /db/{namespace}/{bucket}` to many. Each is an
- * operation of its own, with its own key if it has one. They wait for nobody: the store puts those that come together into
- * one transaction, on whichever counters they are.
+ * Additions to counters: `POST /db/{namespace}/{bucket}/{id}` adds to one, `POST /db/{namespace}/{bucket}` to many. Each
+ * addition is a separate operation, with its own key if it has one. Additions do not wait for each other: the store puts those
+ * that arrive together into one transaction, whichever counters they change.
  */
 import { formatUnits } from '@freshet/core/counters'
 import {
@@ -47,7 +47,7 @@ const FINGERPRINT_LENGTH_MAX = 24
 
 interface Counted {
   readonly id: string
-  /** As JSON has it: all of its digits. */
+  /** The value as JSON, with all its digits. */
   readonly value: string
   readonly position: number
   readonly isReplayed: boolean
@@ -122,7 +122,7 @@ export class CounterAdditions {
     return { id, value: formatUnits(units[0] ?? 0, decimals), position, isReplayed }
   }
 
-  /** Nothing has to be read for it: the commit adds to what it finds. It is tried again if the bucket has changed. */
+  /** Reads no counter first: the commit adds to the stored value. Retried if the bucket has changed. */
   async #commit({ bucket: bucketKey, key, add, operation, caller }: AdditionTo): Promise<Outcome> {
     const { follower, buckets, committer } = this.#options
     for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
@@ -154,7 +154,7 @@ interface AdditionTo extends Pick<ObjectName, 'bucket' | 'key'> {
 
 const ADDING = ['update'] as const
 
-/** Of one addition among several. A short one is its own: there are many, and it has no base64 in it. */
+/** Identifies one addition among several. A short one stands for itself: additions are many, and it contains no base64. */
 function fingerprintOf(parts: readonly string[], add: unknown): string {
   const text = `${JSON.stringify(add)} ${parts.join(' ')}`
   return text.length <= FINGERPRINT_LENGTH_MAX ? text : hashOf(text)
@@ -200,12 +200,13 @@ function readAdditions(body: Buffer, { commitWritesMax }: ServerSettings): reado
 function checkMembers(value: object, known: readonly string[]): void {
   const unknown = Object.keys(value).find(name => !known.includes(name))
   if (unknown !== undefined)
-    throw invalid(`it has ${JSON.stringify(unknown.slice(0, 40))}, but only ${known.join(', ')} may be there`)
+    throw invalid(`it has ${JSON.stringify(unknown.slice(0, 40))}, but only ${known.join(', ')} are allowed`)
 }
 
 function invalid(reason: string): FreshetError {
   return new FreshetError(
     'BODY_INVALID',
-    `This is no addition to a counter: ${reason}. Send {"add":1} to one, {"additions":[{"id":"a","add":1}]} to its bucket.`,
+    `This is not an addition to a counter: ${reason}. Send {"add":1} to a counter, or {"additions":[{"id":"a","add":1}]} to ` +
+      'its bucket.',
   )
 }

@@ -1,6 +1,6 @@
 /**
- * `GET /db/{namespace}/{bucket}?sum` and `?top=10`: what the counters of a bucket come to, and the largest of them, from one
- * state. Caches may keep it like any list of the bucket: every change in the bucket is a change of its path.
+ * `GET /db/{namespace}/{bucket}?sum` and `?top=10`: the sum of a bucket's counters, and the largest of them, from one state.
+ * Caches may keep the answer like any list of the bucket, since every change in the bucket is a change of its path.
  */
 import { formatUnits, parseUnits } from '@freshet/core/counters'
 import type { StoredEntry } from '@freshet/core/store'
@@ -55,7 +55,10 @@ export class CounterTotals {
     return placedPage(this.#options, key, facts, body, headers)
   }
 
-  /** Those that the caller sees, read in one step: so they are of one state. They have no version if there may be others. */
+  /**
+   * The counters that the caller sees, read in one step, so they are of one state. They have no version if others may be
+   * hidden.
+   */
   async #counters(key: Key, caller: Caller | undefined): Promise<Counters> {
     const { store, rows, settings } = this.#options
     const limit = settings.countersMax
@@ -76,10 +79,10 @@ interface Counters {
   readonly position: Position
 }
 
-/** Undefined: the sum. */
+/** Undefined: the sum was requested. */
 function topOf(parameters: Parameters): number | undefined {
   const others = [...parameters.keys()].filter(name => name !== 'at')
-  if (others.length > 1) throw parameterInvalid(`${others[0]} goes with no other parameter than at.`)
+  if (others.length > 1) throw parameterInvalid(`${others[0]} can be combined only with at.`)
   const top = parameters.get('top')
   if (top === undefined) return undefined
   if (/^[1-9][0-9]{0,3}$/.test(top) && Number(top) <= TOP_MAX) return Number(top)
@@ -93,7 +96,7 @@ function valuesOf(entries: readonly StoredEntry[], { settings: { decimals = 0 } 
 
 function render({ settings: { decimals = 0 } }: Bucket, values: readonly Valued[], top: number | undefined): string {
   if (top === undefined) {
-    // The sum of safe integers need not be one.
+    // A sum of safe integers may not be a safe integer.
     const sum = values.reduce((sum, { units }) => sum + BigInt(units), 0n)
     return `{"sum":${formatBig(sum, decimals)},"count":${values.length}}`
   }
@@ -112,7 +115,7 @@ function formatBig(units: bigint, decimals: number): string {
 function tooMany(countersMax: number): FreshetError {
   return new FreshetError(
     'LIMIT_EXCEEDED',
-    `There are more than ${countersMax} counters in this bucket, which is as many as are added up here (countersMax).`,
+    `This bucket has more than ${countersMax} counters, the most that this server adds up (countersMax).`,
     { details: { countersMax } },
   )
 }

@@ -25,7 +25,7 @@ async function add(path: string, by: number): Promise<unknown> {
   return JSON.parse((await post(path, { add: by })).text)
 }
 
-describe('additions to a bucket that has no counters', () => {
+describe('additions to a bucket without counters', () => {
   const ADDITIONS = {
     additions: [
       { id: 'a', add: 1, key: 'some-key' },
@@ -46,7 +46,7 @@ describe('additions to a bucket that has no counters', () => {
     if (kind !== undefined) expect(await read(bucket)).toContain('"items":[]')
   })
 
-  test('are not what an object with a field of that name is', async () => {
+  test('are not confused with an object that has a field of that name', async () => {
     for (const value of [
       { additions: 1 },
       { additions: [1] },
@@ -60,7 +60,7 @@ describe('additions to a bucket that has no counters', () => {
 })
 
 describe('a counter', () => {
-  test('begins at 0 and says what it has reached, and is read like any object', async () => {
+  test('starts at 0, returns its new value, and is read like any object', async () => {
     expect((await running.fetch('/db/shop/views/new')).status).toBe(404)
     const first = await add('/db/shop/views/new', 5)
     expect(first).toMatchObject({ id: 'new', value: 5 })
@@ -71,7 +71,7 @@ describe('a counter', () => {
     expect(Number(answer.headers.get('etag')?.slice(1, -1))).toBeGreaterThan((first as { version: number }).version)
   })
 
-  test('counts exactly to the decimals that it has', async () => {
+  test('counts exactly to its decimals', async () => {
     for (let i = 0; i < 10; i++) await add('/db/shop/money/a', 0.1)
     expect(await read('/db/shop/money/a')).toBe('1.00')
     const { text } = await post('/db/shop/money/a', { add: -0.05 })
@@ -83,7 +83,7 @@ describe('a counter', () => {
     expect(await read('/db/shop/money/a')).toBe('0.95')
   })
 
-  test('stays within its bounds, and says what it is', async () => {
+  test('stays within its bounds, and reports its value', async () => {
     await add('/db/shop/stock/a', 3)
     const refused = await post('/db/shop/stock/a', { add: -4 })
     expect(refused.status).toBe(409)
@@ -98,7 +98,7 @@ describe('a counter', () => {
     expect(await read('/db/shop/stock/a')).toBe('3')
   })
 
-  test('is set and deleted like any object, and to nothing that is no number', async () => {
+  test('is set and deleted like any object, and can only be set to a number', async () => {
     await running.put('/db/shop/money/b', 12.5)
     expect(await read('/db/shop/money/b')).toBe('12.50')
     expect((await running.fetch('/db/shop/money/b', jsonRequest('PUT', { n: 1 }))).status).toBe(400)
@@ -106,26 +106,26 @@ describe('a counter', () => {
     expect(await add('/db/shop/money/b', 1)).toMatchObject({ value: 1 })
   })
 
-  test('is in a bucket of counters', async () => {
+  test('can only be in a bucket of counters', async () => {
     expect(await post('/db/shop/products/a', { add: 1 })).toMatchObject({ status: 415 })
     expect((await post('/commit', { writes: [{ path: '/db/shop/products/a', add: 1 }] })).status).toBe(415)
     const patch = { method: 'PATCH', headers: { 'content-type': 'application/merge-patch+json' }, body: '{}' }
     expect((await running.fetch('/db/shop/money/a', patch)).status).toBe(415)
-    await expect(running.put('/db/shop/views', { kind: 'counter', decimals: 1 })).rejects.toThrow(/as many decimals/)
+    await expect(running.put('/db/shop/views', { kind: 'counter', decimals: 1 })).rejects.toThrow(/same decimals/)
     await expect(running.put('/db/shop/other', { kind: 'counter', min: 2, max: 1 })).rejects.toThrow(/min is above max/)
     await expect(running.put('/db/shop/other', { kind: 'object', min: 2 })).rejects.toThrow(
       /have decimals, min and max/,
     )
   })
 
-  test('that everybody adds to at once gets all of it', async () => {
+  test('keeps all additions of many clients at once', async () => {
     const answers = await Promise.all(Array.from({ length: 300 }, () => post('/db/shop/views/hot', { add: 1 })))
     const values = answers.map(({ text }) => (JSON.parse(text) as { value: number }).value)
     expect(values.sort((a, b) => a - b)).toEqual(Array.from({ length: 300 }, (_, i) => i + 1))
     expect(await read('/db/shop/views/hot')).toBe('300')
   })
 
-  test('is added to once under one key', async () => {
+  test('counts an addition with the same key once', async () => {
     const headers = { 'idempotency-key': 'order-17' }
     const first = await post('/db/shop/money/c', { add: 1.25 }, headers)
     await add('/db/shop/money/c', 1)
@@ -135,7 +135,7 @@ describe('a counter', () => {
 })
 
 describe('many additions', () => {
-  test('are each done once, and each told what came of it', async () => {
+  test('are each done once, and each has its own result', async () => {
     const additions = [
       { id: 'many-a', add: 1, key: 'many-1' },
       { id: 'many-a', add: 2, key: 'many-2' },
@@ -159,7 +159,7 @@ describe('many additions', () => {
     expect(await read('/db/shop/stock/many-a')).toBe('3')
   })
 
-  test('may be a thousand', async () => {
+  test('can be a thousand in one request', async () => {
     const additions = Array.from({ length: 1000 }, (_, i) => ({ id: `n${i % 10}`, add: 1 }))
     expect((await post('/db/shop/views', { additions })).status).toBe(200)
     for (let i = 0; i < 10; i++) expect(await read(`/db/shop/views/n${i}`)).toBe('100')
@@ -179,7 +179,7 @@ describe('many additions', () => {
     [{ additions: [1] }, /must be an object/],
     [{ additions: [{ id: 'a', by: 1 }] }, /only id, add, key/],
     [{ n: 1 }, /only additions/],
-  ])('that make no sense are refused: %j', async (body, reason) => {
+  ])('are refused if they are malformed: %j', async (body, reason) => {
     const { status, text } = await post('/db/shop/views', body)
     expect(status).toBe(400)
     expect(text).toMatch(reason)
@@ -205,7 +205,7 @@ test('a commit adds to counters and writes objects, all or nothing, once', async
   expect(await read('/db/shop/stock/commit')).toBe('4')
 })
 
-test('the counters of a bucket are added up, and the largest found', async () => {
+test('a bucket returns the sum of its counters, and the largest ones', async () => {
   await running.put('/db/shop/totals', { kind: 'counter', decimals: 1 })
   expect(await read('/db/shop/totals?sum')).toBe('{"sum":0.0,"count":0}\n')
   for (const [id, by] of Object.entries({ a: 1.5, b: -3, c: 7, d: 7 })) await add(`/db/shop/totals/${id}`, by)
@@ -229,7 +229,7 @@ test('the counters of a bucket are added up, and the largest found', async () =>
   expect(JSON.parse(await read('/db/shop/totals?embed')).items[1]).toMatchObject({ id: 'b', value: -3 })
 })
 
-test('a number that would be rounded is refused wherever a counter takes one', async () => {
+test('a number that would be rounded is refused everywhere that a counter accepts one', async () => {
   for (const number of ['9007199254740993', '1.0000000000000000001', '1e400']) {
     const texts: readonly (readonly [string, string, string])[] = [
       ['PUT', '/db/shop/totals/rounded', number],

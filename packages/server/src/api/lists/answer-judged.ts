@@ -1,7 +1,8 @@
 /**
- * What an answer shows is decided by rules that are no older than the position it states: otherwise caches would keep what has been
- * closed, and no sketch reports a change of closed data. The rules come with the log, and a store may be ahead of what was read of the
- * log. So the log is followed up to the state that the answer is made of, and if the rules differ by then, the answer is made again.
+ * Decides an answer by rules that are no older than the position it states. Otherwise caches would keep data that has been
+ * closed, and no sketch reports changes of closed data. The rules come with the log, and the store may be ahead of what was
+ * read of the log. So the log is followed up to the state of the answer, and if the rules have changed by then, the answer is
+ * made again.
  */
 import { type Position, readPosition } from '@freshet/protocol'
 import { tooMuchContention } from '../../buckets/refusals.js'
@@ -12,15 +13,15 @@ import type { Call } from '../../routing/call.js'
 
 export interface PlacedAnswer {
   readonly answer: Answer
-  /** The position of the state that it is made of, which it states. */
+  /** The position of the state that the answer shows, as the answer states it. */
   readonly position: Position
 }
 
 const ATTEMPTS_MAX = 20
 
 /**
- * Answers from a state that includes the position that the call asks for (`?at=`, otherwise 0). `make` asks the caller about everything
- * that it shows, and may be called again. Throws SERVER_BUSY if rules keep changing.
+ * Answers from a state that includes the position that the call asks for (`?at=`, otherwise 0). `make` asks the caller about
+ * everything that it shows, and may be called again. Throws SERVER_BUSY if the rules keep changing.
  */
 export async function answerJudged(
   { parameters, caller }: Call,

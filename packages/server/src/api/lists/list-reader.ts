@@ -1,6 +1,6 @@
 /**
- * `GET /db/{namespace}/{bucket}`: a page of a bucket, from one state. Caches may keep it as long as an object: every
- * change in the bucket is in the sketch as a change of the bucket's own path, which is the path of all its lists.
+ * `GET /db/{namespace}/{bucket}`: a page of a bucket, from one state. Caches may keep it as long as an object: the sketch has
+ * every change in the bucket as a change of the bucket's own path, which is the path of all its lists.
  */
 import type { ScanRange, StoredEntry, StoredValue } from '@freshet/core/store'
 import { checkId, FreshetError, type Key, type Position, type Version } from '@freshet/protocol'
@@ -15,14 +15,14 @@ import { type PageReaderOptions, placedPage, unchangedPage } from './page-answer
 
 export const LIST_PARAMETERS: readonly string[] = ['after', 'at', 'embed', 'from', 'ids', 'limit', 'prefix', 'to']
 const LIMIT_DEFAULT = 100
-/** Values are read in steps, so that a page of large ones does not fill the memory. */
+/** Values are read in steps, so that a page of large values does not fill the memory. */
 const STEP = 100
 
 interface Page {
   readonly entries: readonly ListedEntry[]
   readonly next?: string | undefined
   readonly position: Position
-  /** Of the bucket; undefined where the page has no version of its own, or it would tell of hidden objects. */
+  /** The bucket's version; undefined if the page has no version, or the version would reveal hidden objects. */
   readonly version?: Version
 }
 
@@ -54,7 +54,7 @@ export class ListReader {
     return unchanged ?? placedPage(this.#options, key, facts, render(page, bucket, parameters.has('embed')), headers)
   }
 
-  /** `caller`: who sees only some of the objects. */
+  /** `caller`: given if the caller sees only some of the objects. */
   #read(key: Key, parameters: Parameters, caller: Caller | undefined): Promise<Page> {
     if (parameters.has('ids')) return this.#many(key, parameters, caller)
     return caller === undefined ? this.#page(key, parameters) : this.#visiblePage(key, parameters, caller)
@@ -62,14 +62,14 @@ export class ListReader {
 
   async #many(key: Key, parameters: Parameters, caller: Caller | undefined): Promise<Page> {
     const others = [...parameters.keys()].filter(name => !['ids', 'embed', 'at'].includes(name))
-    if (others.length > 0) throw parameterInvalid(`ids does not go with ${others.join(', ')}.`)
+    if (others.length > 0) throw parameterInvalid(`ids cannot be combined with ${others.join(', ')}.`)
     const ids = parameters.get('ids')!.split(',').map(decodeURIComponent)
     this.#checkCount('ids', ids.length)
     for (const id of ids) checkId(id)
     const { value, position } = await this.#options.store.getMany(ids.map(id => `${key}/${id}`))
     const seen = (found: StoredValue | undefined, i: number) =>
       caller === undefined || caller.may('read', `${key}/${ids[i]}`, found) ? found : undefined
-    // What is not there is listed with version 0.
+    // A missing object is listed with version 0.
     return { entries: ids.map((id, i) => ({ version: 0, ...seen(value[i], i), id })), position }
   }
 
@@ -89,12 +89,15 @@ export class ListReader {
       if (next === undefined || entries.length >= limit) return { entries, next, version, position }
       const rest = Math.min(STEP, limit - entries.length)
       step = await this.#options.store.scan(key, { ...range, after: next, limit: rest })
-      // The bucket has changed meanwhile. A page is from one state, so this one ends here.
+      // The bucket has changed in between. A page is from one state, so this one ends here.
       if (step.version !== version) return { entries, next, version, position }
     }
   }
 
-  /** The page of a caller who sees only some of the objects. It tells of no others, so it has no version, and its cursor is sealed. */
+  /**
+   * The page of a caller who sees only some of the objects. It must not reveal the others, so it has no version, and its cursor
+   * is sealed.
+   */
   async #visiblePage(key: Key, parameters: Parameters, caller: Caller): Promise<Page> {
     const { rows, seals } = this.#options
     const limit = this.#limitOf(parameters)
@@ -109,7 +112,7 @@ export class ListReader {
       const step = await rows.list(key, caller, bounds, limit - entries.length)
       position ??= step.position
       const cut = async () => ({ entries, next: await seal.seal(entries.at(-1)!.id), position: position! })
-      // Some of it has changed meanwhile, and a page is from one state.
+      // Something has changed in between, and a page is from one state.
       if (entries.length > 0 && step.changedAt > position) return cut()
       for (const entry of step.entries) {
         if (isFull(entry)) return cut()
@@ -121,7 +124,7 @@ export class ListReader {
     }
   }
 
-  /** Whether there is no room on the page for one more. */
+  /** Returns whether the page has no room for one more entry. */
   #fullness(parameters: Parameters): (entry: StoredEntry) => boolean {
     const countsBody = parameters.has('embed')
     let bytes = 0
@@ -145,7 +148,7 @@ export class ListReader {
     if (count <= listLimitMax) return
     throw new FreshetError(
       'LIMIT_EXCEEDED',
-      `${name} is more than the ${listLimitMax} that one list may hold. Ask for less.`,
+      `${name} is more than ${listLimitMax}, the most that one list can hold. Request fewer.`,
       {
         details: { listLimitMax },
       },
@@ -158,7 +161,7 @@ function rangeOf(parameters: Parameters): ScanRange {
   return Object.fromEntries(names.map(name => [name, parameters.get(name)!]))
 }
 
-/** The stored bytes are put in as they are. */
+/** Inserts the stored bytes unchanged. */
 function render({ entries, next }: Page, { settings }: Bucket, embeds: boolean): Buffer {
   const parts: Uint8Array[] = []
   const put = (text: string) => parts.push(Buffer.from(text))

@@ -1,4 +1,4 @@
-/** A page of a bucket, or of a query's result, as it is answered: with its version, its lifetime, and compressed if it is long. */
+/** The answer for a page of a bucket or of a query's result: with its version and lifetime, and compressed if it is long. */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Store } from '@freshet/core/store'
 import { formatEtag, type Key, type Position, type Version } from '@freshet/protocol'
@@ -29,7 +29,7 @@ export interface PageReaderOptions {
 
 export interface PageFacts {
   readonly cacheControl: string
-  /** Undefined where the page has no version of its own. */
+  /** Undefined if the page has no version. */
   readonly version?: Version | undefined
   readonly position: Position
 }

@@ -46,7 +46,7 @@ beforeAll(async () => {
 afterAll(() => running.stop())
 
 describe('a query', () => {
-  test('finds what its filter says yes to, in the order asked for, with the values', async () => {
+  test('finds the objects that match its filter, in the requested order, with their values', async () => {
     const { items, next, dependsOn } = await find({ where: { category: 'books' }, sort: '-price' })
     expect(items.map(({ id }) => id)).toEqual(['b1', 'b3', 'b2'])
     expect(items[0]?.value).toEqual({ category: 'books', price: 12, author: { name: "O'Hara", born: 1950 } })
@@ -54,7 +54,7 @@ describe('a query', () => {
     expect(dependsOn).toEqual(['shop/products?category=["books"]'])
   })
 
-  test('goes on where a page ended', async () => {
+  test('continues where a page ended', async () => {
     const first = await find({ limit: 2, where: { category: 'books', price: { $gte: 1 } }, sort: 'price' })
     expect(first.items.map(({ id }) => id)).toEqual(['b2', 'b3'])
     const rest = { limit: 2, where: { category: 'books', price: { $gte: 1 } }, sort: 'price', after: first.next! }
@@ -62,17 +62,17 @@ describe('a query', () => {
     expect([second.items.map(({ id }) => id), second.next]).toEqual([['b1'], undefined])
   })
 
-  test('gives only the fields asked for', async () => {
+  test('returns only the requested fields', async () => {
     const { items } = await find({ where: { price: 7 }, fields: 'author.name,price' })
     expect(items[0]?.value).toEqual({ author: { name: "O'Hara" }, price: 7 })
   })
 
-  test('of a whole bucket is one too, and depends on the bucket', async () => {
+  test('can be of a whole bucket, and then depends on the bucket', async () => {
     const { items, dependsOn } = await find({ where: {} })
     expect([items.length, dependsOn]).toEqual([4, undefined])
   })
 
-  test('is told by its version whether it has changed, and no other write changes that', async () => {
+  test('has a version that changes only with the result', async () => {
     const url = target({ where: { category: 'books' } })
     const etag = (await running.fetch(url)).headers.get('etag')!
     const ask = () => running.fetch(url, { headers: { 'if-none-match': etag } })
@@ -92,7 +92,7 @@ describe('a query', () => {
     await running.put('/db/shop/products/b2', { category: 'books', price: 3 })
   })
 
-  test('has one spelling, and others lead to it', async () => {
+  test('has one canonical spelling, to which others are redirected', async () => {
     const canonical = target({ where: { category: { $in: ['books', 'tea'] }, price: { $lt: 5 } } })
     const others = [
       target({ where: { price: { $lt: 5 }, category: { $in: ['tea', 'books', 'tea'] } } }),
@@ -109,7 +109,7 @@ describe('a query', () => {
     expect((await running.fetch(quoted)).status).toBe(200)
   })
 
-  test('is answered at a position, or refused if that is not reached', async () => {
+  test('is answered at a position, or refused if the server does not reach it', async () => {
     const { position } = await running.put('/db/shop/products/t2', { category: 'tea', price: 1 })
     const { items } = await find({ at: position, where: { category: 'tea' } })
     expect(items.map(({ id }) => id)).toEqual(['t1', 't2'])
@@ -117,7 +117,7 @@ describe('a query', () => {
     expect((await problemOf(early)).code).toBe('POSITION_NOT_REACHED')
   })
 
-  test('explains itself, and nobody keeps that', async () => {
+  test('explains itself, and no cache may keep the explanation', async () => {
     const answer = await running.fetch(target({ explain: '', where: { category: 'books', price: { $lt: 5 } } }))
     expect(answer.headers.get('cache-control')).toBe('no-store')
     expect(await answer.json()).toMatchObject({
@@ -128,7 +128,7 @@ describe('a query', () => {
     })
   })
 
-  test('that would have to look at too much is refused, with the index that it needs', async () => {
+  test('that would have to examine too many objects is refused, with the index that it needs', async () => {
     for (let i = 0; i < 60; i++) await running.put(`/db/shop/many/m${i}`, { size: i, colour: 'red' })
     const problem = await problemOf(await running.fetch(target({ where: { colour: 'red', size: 7 } }, 'shop/many')))
     expect(problem.code).toBe('QUERY_TOO_BROAD')
@@ -138,7 +138,7 @@ describe('a query', () => {
     expect(items.map(({ id }) => id)).toEqual(['m7'])
   })
 
-  test('that makes no sense is refused with the place', async () => {
+  test('that is invalid is refused with the reason', async () => {
     const refused = async (parameters: Record<string, unknown>, bucket?: string) =>
       (await problemOf(await running.fetch(target(parameters, bucket)))) as { code: string; detail: string }
     expect(await refused({ where: { price: { $less: 5 } } })).toMatchObject({
@@ -152,7 +152,7 @@ describe('a query', () => {
     expect((await refused({ where: { a: 1 } }, 'shop/bytes')).code).toBe('QUERY_INVALID')
   })
 
-  test('with long values gives a shorter page, and the next goes on behind it', async () => {
+  test('with long values returns a shorter page, and the next page continues after it', async () => {
     for (const id of ['a', 'b', 'c']) await running.put(`/db/shop/long/${id}`, { size: 1, text: 'x'.repeat(9000) })
     const first = await find({ sort: 'size' }, 'shop/long')
     expect(first.items.map(({ id }) => id)).toEqual(['a', 'b'])
@@ -164,12 +164,12 @@ describe('a query', () => {
 })
 
 describe('indexes', () => {
-  test('are told with how far they are, and what was told may be sent back', async () => {
-    const told = async () => (await (await running.fetch('/db/shop/products?settings')).json()) as object
+  test('are reported with their progress, and the report can be sent back as settings', async () => {
+    const settings = async () => (await (await running.fetch('/db/shop/products?settings')).json()) as object
     const expected = { kind: 'object', indexes: [{ ...INDEXES[0], isReady: true, done: expect.any(Number) }] }
-    expect(await told()).toMatchObject(expected)
-    await running.put('/db/shop/products', await told())
-    expect(await told()).toMatchObject(expected)
+    expect(await settings()).toMatchObject(expected)
+    await running.put('/db/shop/products', await settings())
+    expect(await settings()).toMatchObject(expected)
   })
 
   test('that are left out of the settings are dropped', async () => {
@@ -179,7 +179,7 @@ describe('indexes', () => {
     expect((await find({ where: { category: 'x' } }, 'shop/brief')).dependsOn).toBeUndefined()
   })
 
-  test('that cannot be are refused', async () => {
+  test('that are invalid are refused', async () => {
     const refused = async (settings: object) =>
       (await problemOf(await running.fetch('/db/shop/odd', jsonRequest('PUT', settings)))) as { code: string }
     expect((await refused({ kind: 'object', indexes: [{ name: 'x', fields: [] }] })).code).toBe('BODY_INVALID')
@@ -188,11 +188,11 @@ describe('indexes', () => {
   })
 })
 
-describe('a commit that relies on a query', () => {
+describe('a commit that depends on a query', () => {
   const commit = (list: object, value: object) =>
     running.fetch('/commit', jsonRequest('POST', { lists: [list], writes: [{ path: '/db/shop/orders/1', value }] }))
 
-  test('is done while nothing that the query depends on has changed', async () => {
+  test('succeeds while nothing that the query depends on has changed', async () => {
     const { version, dependsOn } = await find({ where: { category: 'books' } })
     const list = { path: '/db/shop/products', version, tags: dependsOn }
     await running.put('/db/shop/products/t1', { category: 'tea', price: 9 })
@@ -202,7 +202,7 @@ describe('a commit that relies on a query', () => {
     expect(problem).toMatchObject({ code: 'COMMIT_CONFLICT', conflicts: [{ path: '/db/shop/products' }] })
   })
 
-  test('is refused if its tags are not of that bucket, or stand beside a range', async () => {
+  test('is refused if its tags are not of that bucket, or are combined with a range', async () => {
     const of = async (list: object) => (await problemOf(await commit(list, {}))).code
     const list = { path: '/db/shop/products', version: 1 }
     expect(await of({ ...list, tags: ['shop/orders?a=[1]'] })).toBe('BODY_INVALID')

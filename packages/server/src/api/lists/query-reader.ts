@@ -1,7 +1,7 @@
 /**
- * `GET /db/{namespace}/{bucket}?where=...`: a page of what a query finds, from one state. Caches may keep it like a list. Its
- * version is that of what it depends on, which it says itself: the tags of the changes that could change it, or, where no index
- * gives it any, the bucket. So who has that version is told so without the query being run.
+ * `GET /db/{namespace}/{bucket}?where=...`: a page of a query's result, from one state. Caches may keep it like a list. Its
+ * version is that of what it depends on, which the answer states: the tags of the changes that could change it, or the bucket
+ * if no index has such tags. So a reader that has the current version gets 304, and the query is not run.
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import { type Candidate, cursorAt, orderOf } from '@freshet/core/queries'
@@ -48,7 +48,7 @@ interface AskedQuery {
   readonly isOpen: boolean
 }
 
-/** Without a version where that would tell of objects that are hidden from its reader. */
+/** Has no version if that would reveal changes of objects that are hidden from its reader. */
 type ShownPage = Pick<QueryPage, 'entries' | 'next'> & Partial<Pick<QueryPage, 'version' | 'dependsOn'>>
 
 interface Rendered {
@@ -67,10 +67,11 @@ export class QueryReader {
     const { exchange, parameters, caller } = call
     caller?.check('list', key)
     const other = [...parameters.keys()].find(name => !QUERY_PARAMETERS.includes(name))
-    if (other !== undefined) throw parameterInvalid(`${other} is of lists, and does not go with a query.`)
+    if (other !== undefined)
+      throw parameterInvalid(`${other} is a parameter of lists, and cannot be combined with a query.`)
     const query = this.#withinLimit(queryOf(parameters))
     const canonical = canonicalQuery(query, parameters)
-    // The router has seen to the path.
+    // The router has already made sure that the path is canonical.
     if (!exchange.request.url!.endsWith(canonical)) return redirectAnswer(pathOfKey(key) + canonical)
     return answerJudged(call, this.#options, at => this.#answer(key, query, call, at))
   }
@@ -80,7 +81,7 @@ export class QueryReader {
     this.#checkBucket(key)
     const isOpen = caller === undefined || caller.seesWhatAllSee(key)
     if (parameters.has('explain')) {
-      // It says how many objects there are.
+      // The explanation says how many objects there are.
       if (!isOpen) caller.checkAdmin()
       return this.#explain(key, query)
     }
@@ -95,7 +96,7 @@ export class QueryReader {
     const kind = buckets.get(key)?.settings.kind
     if (kind === undefined) throw bucketNotFound(key, follower.position)
     if (kind !== 'object') {
-      throw new FreshetError('QUERY_INVALID', `${key} holds bytes, not objects with fields that could be asked for.`)
+      throw new FreshetError('QUERY_INVALID', `${key} holds bytes, not objects with fields that could be queried.`)
     }
   }
 
@@ -113,7 +114,7 @@ export class QueryReader {
     return placedPage(this.#options, asked.key, facts, (await this.#render(page, asked.query)).body, headers)
   }
 
-  /** For a caller who sees only some of the objects: the result tells of no others, and its cursor is sealed. */
+  /** For a caller who sees only some of the objects: the result reveals nothing about the others, and its cursor is sealed. */
   async #runVisible(key: Key, asked: Query, caller: Caller, headers: IncomingHttpHeaders): Promise<PlacedAnswer> {
     const { rows, seals } = this.#options
     const { after: sealed, limit = QUERY_LIMIT_DEFAULT, ...question } = asked
@@ -162,12 +163,12 @@ export class QueryReader {
     if (query.limit === undefined || query.limit <= listLimitMax) return query
     throw new FreshetError(
       'LIMIT_EXCEEDED',
-      `limit is more than the ${listLimitMax} that one page may hold. Ask for less.`,
+      `limit is more than ${listLimitMax}, the most that one page can hold. Request fewer.`,
       { details: { listLimitMax } },
     )
   }
 
-  /** A page that gets too long is cut, and the next one goes on from there. */
+  /** A page that gets too long is cut, and the next one continues from there. */
   async #render({ entries, next, version, dependsOn }: ShownPage, query: Query, seal = unsealed): Promise<Rendered> {
     const parts: Uint8Array[] = [Buffer.from('{"items":[')]
     let bytes = 0
@@ -198,14 +199,14 @@ export class QueryReader {
 const CLOSE = Buffer.from('}')
 const unsealed = async (cursor: string) => cursor
 
-/** What `after` holds is looked at when it is known whose cursor it is. */
+/** `after` is parsed later, once the reader of the cursor is known. */
 function queryOf(parameters: Parameters): Query {
   const after = parameters.get('after')
   const query = parseQuery(new Map([...parameters].filter(([name]) => name !== 'after')))
   return after === undefined ? query : { ...query, after }
 }
 
-/** The stored bytes are put in as they are, unless only some of the fields are wanted. */
+/** The stored bytes, unchanged unless only some of the fields are requested. */
 function shownOf({ body }: StoredEntry, fields: readonly string[] | undefined): Uint8Array {
   if (fields === undefined) return body
   return Buffer.from(JSON.stringify(project(parsed(body), fields)))
@@ -220,7 +221,7 @@ function cursorAfter(query: Query, { id, body }: StoredEntry): string {
   return cursorAt(orderOf(query), candidate)
 }
 
-/** The one spelling, so that caches keep one copy; with the question mark. */
+/** The canonical spelling, so that caches keep one copy; with the question mark. */
 function canonicalQuery(query: Query, parameters: Parameters): string {
   const more = parameters.has('at') ? { at: parameters.get('at')! } : {}
   const spelled = formatQuery(query, more)

@@ -1,10 +1,11 @@
 /**
- * Reads a bucket for a caller who may see only some of its rows, so that the rows hidden from them change nothing: neither the answer,
- * nor its version, nor the work. Each branch of what the caller may see (`access/rules/demands.ts`) is read through an index that leads
- * to its rows alone, or as a range of ids, and the branches are merged.
+ * Reads a bucket for a caller who may see only some of its rows, such that hidden rows change nothing: neither the answer, nor
+ * its version, nor the work. Each branch of what the caller may see (`access/rules/demands.ts`) is read through an index that
+ * finds only its rows, or as a range of ids, and the branches are merged.
  *
- * What no index covers is found by looking at every row, up to a bound on the size of the whole bucket. Beyond it the read is refused:
- * a page that ends early would tell of hidden rows. So all that a caller can learn is whether the bucket is larger than the bound.
+ * Rows that no index covers are found by reading every row, up to a bound on the size of the whole bucket. Beyond the bound,
+ * the read is refused: a page that ends early would reveal hidden rows. So all that a caller can learn is whether the bucket is
+ * larger than the bound.
  */
 import { setImmediate } from 'node:timers/promises'
 import { answerQuery, candidateOf, compareBy, cursorAt, orderOf } from '@freshet/core/queries'
@@ -37,14 +38,14 @@ export interface VisiblePage {
   /** Whether visible rows follow. */
   readonly hasMore: boolean
   readonly position: Position
-  /** When any of it may last have changed. It may tell of hidden rows, so it is not for the caller. */
+  /** When any of it may last have changed. It may reveal hidden rows, so the caller must not see it. */
   readonly changedAt: Version
-  /** Only where nothing but visible rows can change it. */
+  /** Present only if nothing but visible rows can change it. */
   readonly version?: Version
   readonly dependsOn?: readonly Tag[]
 }
 
-/** Of a list: all rows are wanted, by id. */
+/** A list is a query for all rows, by id. */
 interface Asked {
   readonly query: Query & { readonly limit: number }
   readonly range?: IdRange
@@ -53,12 +54,12 @@ interface Asked {
 /** How one branch is read. */
 interface Way {
   readonly branch: Branch
-  /** The indexes that cover it; none: it is a range of ids. */
+  /** The indexes that cover the branch; empty if it is a range of ids. */
   readonly through: readonly string[]
 }
 
 interface Part extends Omit<VisiblePage, 'version' | 'dependsOn'> {
-  /** Undefined where hidden rows carry them as well. */
+  /** Undefined if hidden rows have these tags as well. */
   readonly tags?: readonly Tag[] | undefined
 }
 
@@ -66,7 +67,7 @@ interface Part extends Omit<VisiblePage, 'version' | 'dependsOn'> {
 export const UNINDEXED_ROWS_MAX = 1000
 /** Values are read in steps, so that large ones do not fill the memory, and other requests get their turn. */
 const STEP = 100
-/** A commit relies on no more. */
+/** A commit can depend on no more. */
 const TAGS_MAX = 100
 const ATTEMPTS_MAX = 20
 
@@ -77,7 +78,7 @@ export class VisibleRows {
     this.#options = options
   }
 
-  /** Rows by ascending id. At most `limit`, and no more than a step of them where an index leads to them. */
+  /** Rows by ascending id. At most `limit`, and at most `step` if an index finds them. */
   list(bucket: Key, caller: Caller, range: IdRange, limit: number, step: number = STEP): Promise<VisiblePage> {
     const { after, ...bounds } = range
     const wanted = wantedOf(bounds)
@@ -105,7 +106,7 @@ export class VisibleRows {
     throw tooMuchContention()
   }
 
-  /** Undefined if a branch has none. */
+  /** Undefined if a branch can be read in no such way. */
   async #waysOf(bucket: Key, branches: Demands): Promise<readonly Way[] | undefined> {
     const needsIndexes = !branches.every(isOfIds)
     const indexes = needsIndexes ? (await this.#options.store.indexes(bucket)).filter(({ isReady }) => isReady) : []
@@ -113,7 +114,7 @@ export class VisibleRows {
     return ways.every(({ branch, through }) => isOfIds(branch) || through.length > 0) ? ways : undefined
   }
 
-  /** Undefined if something has changed meanwhile. */
+  /** Undefined if something has changed in between. */
   async #merged(bucket: Key, caller: Caller, asked: Asked, ways: readonly Way[]): Promise<VisiblePage | undefined> {
     const { query } = asked
     const parts: Part[] = []
@@ -129,7 +130,7 @@ export class VisibleRows {
     // A part that has not changed since then is the same in the state of `position`.
     if (parts.length > 1 && changedAt > position) return undefined
     const found = new Map(parts.flatMap(part => part.entries).map(entry => [entry.id, entry]))
-    // The index has led to visible rows alone; this is asked again so that a mistake there shows too little, never too much.
+    // The index finds only visible rows. Checking each row again makes sure that a bug there shows too little, never too much.
     const visible = [...found.values()].filter(entry => caller.may('read', `${bucket}/${entry.id}`, entry))
     const entries = parts.length < 2 ? visible : sortedBy(query, visible)
     const hasMore = entries.length > query.limit || parts.some(part => part.hasMore)
@@ -150,7 +151,7 @@ export class VisibleRows {
     })
     this.#options.metrics.queries.value++
     this.#options.metrics.queryExamined.value += examined
-    // The index has been dropped meanwhile.
+    // The index has been dropped in between.
     if (through.length > 0 && !through.includes(plan.index ?? '')) return undefined
     const tags = dependsOn !== 'bucket' && isExact(branch) ? dependsOn : undefined
     return { entries, hasMore: next !== undefined, position, changedAt: version, tags }
@@ -165,7 +166,7 @@ export class VisibleRows {
     return { entries, hasMore: next !== undefined, position, changedAt: version }
   }
 
-  /** By looking at every row. Undefined if something has changed meanwhile. Throws INDEX_REQUIRED. */
+  /** Reads every row. Undefined if something has changed in between. Throws INDEX_REQUIRED. */
   async #among(
     bucket: Key,
     caller: Caller,
@@ -195,20 +196,21 @@ export class VisibleRows {
   }
 }
 
-/** Names the index that is missing; of one that is being built it tells no numbers, which would be those of hidden rows. */
+/** Names the missing index. For an index that is being built it gives no numbers, since they would count hidden rows. */
 function indexRequired(bucket: Key, branches: Demands | undefined, indexes: readonly IndexState[]): FreshetError {
   const missing = branches?.find(branch => !isOfIds(branch) && !indexes.some(i => i.isReady && covers(i, branch)))
   const index = missing && fieldsFor(missing) && indexFor(missing)
   const building = missing && indexes.find(declared => covers(declared, missing))
   const advice =
     building !== undefined
-      ? `The index ${building.name} will do when it is built: see ?settings.`
+      ? `The index ${building.name} will serve once it is built: see ?settings.`
       : index !== undefined
         ? `Declare the index ${JSON.stringify(index)} with the bucket's settings.`
-        : 'No index can find them: docs/access.md says which forms of rules indexes serve.'
+        : 'No index can find them: docs/access.md says which forms of rules indexes can serve.'
   return new FreshetError(
     'INDEX_REQUIRED',
-    `The rules let this caller see only some rows of ${bucket}, which has more than ${UNINDEXED_ROWS_MAX}, and no index leads to these rows. ${advice}`,
+    `The rules let this caller see only some rows of ${bucket}, which has more than ${UNINDEXED_ROWS_MAX}, and no index ` +
+      `leads to these rows. ${advice}`,
     { details: { rowsMax: UNINDEXED_ROWS_MAX, ...(index && { index }) } },
   )
 }
@@ -222,8 +224,8 @@ function namesOf(indexes: readonly IndexState[]): readonly string[] {
 }
 
 /**
- * What the caller asks for within a branch. Where the branch demands a range, what the caller demands of the same field must not lead
- * elsewhere: so it only filters, as a member of `$or` does.
+ * The caller's own filter within a branch. If the branch demands a range, the caller's condition on the same field must not
+ * widen it or choose another index, so it only filters, like a member of `$or`.
  */
 function within(branch: Branch, where: Filter | undefined): Filter {
   const demands: readonly Filter[] = branch.map(({ field, wanted }) => ({ [field]: wanted }))
@@ -231,7 +233,7 @@ function within(branch: Branch, where: Filter | undefined): Filter {
   return { $and: [...demands, isExact(branch) || isOfIds(branch) ? where : { $or: [where] }] }
 }
 
-/** Undefined: none is left. */
+/** Undefined if no ids remain. */
 function narrowed(range: IdRange, { $eq, $prefix }: Wanted): IdRange | undefined {
   if (typeof $eq === 'string') return isWithin($eq, range) ? { from: $eq, to: `${$eq}\0` } : undefined
   if ($prefix === undefined) return undefined
@@ -257,7 +259,7 @@ function sortedBy(query: Query, entries: readonly StoredEntry[]): readonly Store
     .map(({ entry }) => entry)
 }
 
-/** Of all parts together; undefined if one of them may be changed by what has none of them. */
+/** The tags of all parts; undefined if a change without tags may change one of them. */
 function tagsOf(parts: readonly Part[]): readonly Tag[] | undefined {
   if (parts.length === 0 || parts.some(({ tags }) => tags === undefined)) return undefined
   const tags = [...new Set(parts.flatMap(part => part.tags ?? []))]

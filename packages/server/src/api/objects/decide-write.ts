@@ -1,4 +1,4 @@
-/** What a request to write one object comes to, given what is there. It only decides; `object-writes.ts` acts. */
+/** The outcome of a request to write one object, given what is stored. This only decides; `object-writes.ts` acts. */
 import type { StoredValue, Write } from '@freshet/core/store'
 import { FreshetError, type Key, pathOfKey } from '@freshet/protocol'
 import type { Caller } from '../../access/caller.js'
@@ -20,12 +20,12 @@ import { areAdditions, counterWrite, noCounter } from '../../writing/counter-val
 
 interface Asked extends ObjectName {
   readonly conditions: Conditions
-  /** Undefined where everybody may do everything. */
+  /** Undefined: everybody may do everything. */
   readonly caller: Caller | undefined
   readonly operation: AskedOperation | undefined
 }
 
-/** `create`: under an id that the server made. */
+/** `create`: under an id that the server makes. */
 export type AskedWrite = Asked &
   (
     | { readonly kind: 'put' | 'create'; readonly contentType: string | undefined; readonly body: Buffer }
@@ -34,11 +34,11 @@ export type AskedWrite = Asked &
   )
 
 export interface WriteKind {
-  /** One of which it takes, depending on what is there. */
+  /** The rights of which the write requires one, depending on what is stored. */
   readonly rights: readonly Right[]
-  /** Whether what is written depends on what is there; then nobody may come between. */
+  /** Whether what is written depends on what is stored. Then no other write may come between. */
   readonly dependsOnCurrent: boolean
-  /** Whether its refusals depend on what is there, and so tell of it. */
+  /** Whether its refusals depend on what is stored, and so reveal something about it. */
   readonly isTelling: boolean
 }
 
@@ -49,7 +49,7 @@ export const WRITE_KINDS: Readonly<Record<AskedWrite['kind'], WriteKind>> = {
   delete: { rights: ['delete'], dependsOnCurrent: true, isTelling: true },
 }
 
-/** Throws a refusal. Without a `bucket`: this write would create it. */
+/** Throws a refusal. `bucket` undefined: this write would create the bucket. */
 export function decideWrite(
   asked: AskedWrite,
   current: StoredValue | undefined,
@@ -60,10 +60,10 @@ export function decideWrite(
   if (kind === 'patch') return decidePatch(asked, current, bucket, settings)
   if (kind === 'delete') {
     if (current !== undefined) return { key, delete: true }
-    // If-None-Match: * holds where there is nothing; but there is nothing to delete either.
+    // If-None-Match: * holds if the object is absent, but then there is nothing to delete.
     throw conditions.match === undefined ? nothingThere(key) : versionConflict(key, 0)
   }
-  // Else each retry would store an object of its own.
+  // Otherwise, each retry of additions would store another object.
   if (kind === 'create' && areAdditions(asked.body)) throw noCounter(asked.bucket)
   return decidePut(asked, bucket, settings)
 }
@@ -99,7 +99,7 @@ function decidePatch(
   return { key, contentType: JSON_TYPE, body }
 }
 
-/** Its text. Throws BODY_INVALID. */
+/** Returns its text. Throws BODY_INVALID. */
 export function readObject(body: Uint8Array, { jsonDepthMax, jsonMembersMax }: ServerSettings): string {
   return readJsonObject(body, jsonDepthMax, jsonMembersMax)
 }

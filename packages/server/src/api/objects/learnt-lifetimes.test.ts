@@ -35,8 +35,8 @@ async function writeEvery(gapMs: number, times: number, path = '/db/shop/learnt/
   return version
 }
 
-describe('in a bucket that learns', () => {
-  test('what is written often lives shortly, what is not lives long, and bounds are kept', async () => {
+describe('in a bucket that learns lifetimes', () => {
+  test('objects that are written often get short lifetimes, others long ones, within the bounds', async () => {
     await writeEvery(30 * SECOND, 20)
     expect(await maxAge('/db/shop/learnt/a')).toBe(6)
     await writeEvery(5 * SECOND, 20)
@@ -47,21 +47,21 @@ describe('in a bucket that learns', () => {
     await until(async () => (await maxAge('/db/shop/learnt/b')) === 12 * 3600)
   })
 
-  test('a copy under ?at= lives as long as any may', async () => {
+  test('a copy under ?at= gets the longest lifetime', async () => {
     const version = await writeEvery(5 * SECOND, 20)
     expect(await maxAge(`/db/shop/learnt/a?at=${version}`)).toBe(12 * 3600)
     expect(await maxAge('/db/shop/learnt/a')).toBe(2)
     expect(await maxAge(`/db/shop/learnt/a?at=${version}`)).toBe(12 * 3600)
   })
 
-  test('a lifetime grows while nothing is written, also of an object that is read all the time', async () => {
+  test('a lifetime grows while nothing is written, even if the object is read all the time', async () => {
     await writeEvery(SECOND, 3)
     expect(await maxAge('/db/shop/learnt/a')).toBe(2)
     nowMs += HOUR
     await until(async () => (await maxAge('/db/shop/learnt/a')) === 720)
   })
 
-  test('a revalidation renews the lifetime as it is by now', async () => {
+  test('a revalidation returns the lifetime as it is now', async () => {
     const version = await writeEvery(SECOND, 3)
     nowMs += 10 * HOUR
     const unchanged = await running.fetch('/db/shop/learnt/a', { headers: { 'if-none-match': `"${version}"` } })
@@ -71,7 +71,7 @@ describe('in a bucket that learns', () => {
     ])
   })
 
-  test('lists are learnt as their bucket is written', async () => {
+  test('the lifetimes of lists follow the writes to their bucket', async () => {
     for (let n = 0; n < 20; n++) await writeEvery(30 * SECOND, 1, `/db/shop/learnt/p${n}`)
     expect(await maxAge('/db/shop/learnt')).toBe(6)
     expect(await maxAge('/db/shop/learnt?ids=p1,p2')).toBe(2)
@@ -79,14 +79,14 @@ describe('in a bucket that learns', () => {
     expect(await maxAge('/db/shop/learnt')).toBe(7200)
   })
 
-  test('another server, and one that answers later, learn the same from the log', async () => {
+  test('another server, and one over a store that answers later, learn the same from the log', async () => {
     await writeEvery(100 * SECOND, 20)
     const others = [await startServer({ store }), await startServer({ store: answeringLater(store) })]
     for (const other of [running, ...others]) expect(await maxAge('/db/shop/learnt/a', other)).toBe(20)
     for (const other of others) await other.stop()
   })
 
-  test('what is older than the log is known to be old after a restart', async () => {
+  test('after a restart, objects older than the log count as old', async () => {
     await writeEvery(SECOND, 2)
     nowMs += 100 * HOUR
     await store.trim((await store.changes(await store.trimmedTo())).at(-1)!.position)
@@ -95,7 +95,7 @@ describe('in a bucket that learns', () => {
     await other.stop()
   })
 
-  test('the window covers the longest lifetime, and bounds that were wider once', async () => {
+  test('the window covers the longest lifetime, and earlier, wider bounds', async () => {
     const windowMs = async () => {
       const head = (await (await running.fetch('/coherence?nonce=1')).json()) as { windowMs: number }
       return head.windowMs
@@ -113,7 +113,7 @@ describe('in a bucket that learns', () => {
     expect([await maxAge('/db/shop/fixed/a'), await maxAge('/db/shop/none/a')]).toEqual([90, 60])
   })
 
-  test('learning can be set, read, and given up', async () => {
+  test('learning can be turned on, read and turned off', async () => {
     const settings = await running.fetch('/db/shop/learnt?settings')
     expect(await settings.json()).toEqual({ kind: 'object', learn: LEARN })
     await writeEvery(SECOND, 5)

@@ -1,10 +1,10 @@
 /**
- * `GET /db/{ns}/{bucket}/{id}`: the read path, hot enough that each step on it was measured. Where the store answers at
- * once, so does this: no promise, no turn of the event loop, one write to the socket.
+ * `GET /db/{ns}/{bucket}/{id}`: the read path, hot enough that each step on it was measured. If the store answers
+ * synchronously, so does this: no promise, no turn of the event loop, one write to the socket.
  *
- * The position that goes with an answer is asked for before the value is read, so it may be too low, never too high. The
- * bucket directory is brought up to it first, so no lifetime is sent that the change log has already taken back; and so are the
- * rules, which may be others than those by which the request was let in.
+ * The position that goes with an answer is read before the value, so it may be too low, but never too high. The bucket
+ * directory is brought up to that position first, so no lifetime is sent that the change log has already taken back. So are the
+ * rules, which may have changed since the request was admitted.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { MaybePromise, Store, StoredValue } from '@freshet/core/store'
@@ -32,9 +32,9 @@ import type { ServerRecorder } from '../../recording/server-recorder.js'
 import type { ServerSettings } from '../../settings/server-settings.js'
 
 export const OBJECT_ROUTE = '/db/{namespace}/{bucket}/{id}'
-/** What reading an object takes. */
+/** What a read of an object requires. */
 export const READING: Admission = { access: 'rules', rights: ['read'] }
-/** A learnt lifetime grows while nothing happens, in steps of a second. */
+/** A learnt lifetime grows while nothing is written, in steps of a second. */
 const LEARNT_HEADS_MS = 1000
 
 export interface ObjectReaderOptions {
@@ -65,11 +65,11 @@ export interface ObjectRead {
   readonly at: Position
   readonly ifMatch: string | undefined
   readonly ifNoneMatch: string | undefined
-  /** Undefined where everybody may read it, by `rules`. */
+  /** Undefined: everybody may read the object, by `rules`. */
   readonly caller: Caller | undefined
   readonly rules: AccessRules
   readonly limitsLeft: LimitLeft[] | undefined
-  /** Not everybody may read it, so nobody may keep it. Found out when it is judged. */
+  /** Not everybody may read the object, so no cache may keep the answer. Set when the read is judged. */
   isPrivate: boolean
 }
 
@@ -112,7 +112,7 @@ export class ObjectReader {
     this.#latency = options.metrics.latency(OBJECT_ROUTE)
   }
 
-  /** Answers, now or later; also errors. */
+  /** Sends the answer, now or later; also errors. */
   read(read: ObjectRead): void {
     try {
       const done = this.#begin(read)
@@ -122,7 +122,7 @@ export class ObjectReader {
     }
   }
 
-  /** Within the process. Of what is at hand the caller gets a copy of his own. */
+  /** For reads within the process. The caller gets a copy of a cached object. */
   get(key: Key): Promise<StoredValue | undefined> {
     try {
       const reaching = this.#reachNow()
@@ -138,7 +138,10 @@ export class ObjectReader {
     return this.#fetch(key, this.#store.get(key, this.#follower.position)).then(found => found && copyOf(found))
   }
 
-  /** Until the follower has all that the store has now; one promise for all whom the store gives the same answer. */
+  /**
+   * Resolves when the follower has everything that the store has now. Callers to whom the store gives the same answer share one
+   * promise.
+   */
   #reachNow(): MaybePromise<void> {
     const position = this.#store.position()
     if (!isPromise(position)) return this.#follower.catchUpTo(position)
@@ -169,7 +172,7 @@ export class ObjectReader {
   #get(read: ObjectRead, position: Position): MaybePromise<void> {
     const hot = this.#hot.get(read.key)
     if (hot !== undefined) return this.#judge(read, position, hot)
-    // No older than what the objects at hand are: it may become one of them.
+    // Must be no older than the hot objects, since it may become one.
     const value = this.#store.get(read.key, Math.max(position, this.#follower.position))
     if (isPromise(value)) return this.#answerLater(read, position, value)
     const object = value && this.#prepare(value)
@@ -181,7 +184,7 @@ export class ObjectReader {
     await this.#judge(read, position, await this.#fetch(read.key, asked))
   }
 
-  /** What was asked for is kept, unless it has changed by the time it comes. */
+  /** Keeps the value as a hot object, unless it has changed by the time it arrives. */
   async #fetch(key: Key, asked: MaybePromise<StoredValue | undefined>): Promise<HotObject | undefined> {
     const awaited = this.#hot.await(key)
     let object: HotObject | undefined
@@ -198,7 +201,7 @@ export class ObjectReader {
     return toHotObject(value, this.#compressBytesMin)
   }
 
-  /** By the rules as they are now; they include all that the log had when the object was written. */
+  /** Judges by the rules as they are now, which include all changes that the log had when the object was written. */
   #judge(read: ObjectRead, position: Position, object: HotObject | undefined): MaybePromise<void> {
     const access = this.#access
     if (!access.isOn) return this.#answer(read, position, object)
@@ -212,11 +215,11 @@ export class ObjectReader {
       return this.#answer(read, position, object)
     }
     if (rules === access.rules || access.isOpenRead(key)) return this.#answer(read, position, object)
-    return this.#readAsSomebody(read)
+    return this.#readIdentified(read)
   }
 
-  /** Nobody was asked who they are, and now it matters. */
-  async #readAsSomebody(read: ObjectRead): Promise<void> {
+  /** The caller has not been identified yet, and now the answer depends on it. */
+  async #readIdentified(read: ObjectRead): Promise<void> {
     const caller = await this.#access.admit(exchangeOf(read), READING, read.key)
     await this.#begin({ ...read, caller })
   }
@@ -237,7 +240,7 @@ export class ObjectReader {
   }
 
   #answerUnchanged(read: ObjectRead, position: Position, object: HotObject, ifNoneMatch: string): void {
-    // The tag that was asked about, since a cache picks the copy to refresh by it.
+    // Repeats the tag of the request, since a cache picks the copy to refresh by it.
     const isOther = ifNoneMatch !== object.etag && ifNoneMatch.startsWith('"') && !ifNoneMatch.includes(',')
     if (!isOther && this.#canSendWhole(read)) {
       this.#sendWhole(read, 304, this.#readyHeads(read, position, object).unchanged, '')
@@ -261,7 +264,7 @@ export class ObjectReader {
     this.#send(read, 200, headers, body)
   }
 
-  /** Made once for each position, and where lifetimes are learnt once a second. */
+  /** Made once for each position, and once a second if lifetimes are learnt. */
   #readyHeads(read: ObjectRead, position: Position, object: HotObject): ReadyHeads {
     const { revision } = this.#buckets
     const ready = read.at === 0 ? object.ready : object.readyAt
@@ -308,7 +311,7 @@ export class ObjectReader {
     ]
   }
 
-  /** Heads that say what is left to who asks are not kept; and a server that stops says so in its own. */
+  /** A head that states the caller's remaining limits is not cached. A server that is stopping says so in a head of its own. */
   #canSendWhole({ request, response, isPrivate, limitsLeft }: ObjectRead): boolean {
     const { cors, replies } = this.#options
     if (isPrivate && limitsLeft !== undefined && limitsLeft.length > 0) return false
@@ -330,7 +333,7 @@ export class ObjectReader {
     this.#sent(read, status, tookMs)
   }
 
-  /** An answer that comes too late is not sent at all. */
+  /** An answer that would come too late is not sent at all. */
   #canStillSend({ response }: ObjectRead, tookMs: number): boolean {
     if (response.destroyed) return false
     if (tookMs <= this.#options.settings.responseMsMax) return true
@@ -358,13 +361,13 @@ export class ObjectReader {
 }
 
 function copyOf({ version, contentType, body }: HotObject): StoredValue {
-  // Out of Node's pool: a third of the time of an ArrayBuffer for each.
+  // From Node's pool: takes a third of the time of an ArrayBuffer for each copy.
   return { version, contentType, body: Buffer.from(body) }
 }
 
 /**
- * Throws unless it may be read. Where nothing is there, and where something is that the caller may not see, they are told the
- * same: what the rules say of nothing.
+ * Throws unless the caller may read the object. An absent object and one that the caller may not see get the same answer: the
+ * one that the rules give for an absent object.
  */
 function judge(read: ObjectRead, caller: Caller, position: Position, object: HotObject | undefined): void {
   const { key } = read

@@ -1,4 +1,4 @@
-/** `/db/{namespace}/{bucket}/{id}`, and POST to the bucket, which makes the id: from requests to what they ask for. */
+/** `/db/{namespace}/{bucket}/{id}`, and POST to the bucket, which makes the id: turns requests into reads and writes. */
 import { FreshetError, readPosition } from '@freshet/protocol'
 import type { Access } from '../../access/access.js'
 import { type ObjectName, objectNameOf } from '../../buckets/object-name.js'

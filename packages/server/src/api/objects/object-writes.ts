@@ -1,6 +1,6 @@
 /**
- * The way of a write of one object, from what was asked for to the answer: look at what is there, ask whether the caller may, decide,
- * commit on the condition that it is still so, and look again if it is not.
+ * Writes one object: read what is stored, check whether the caller may write, decide, commit on the condition that nothing has
+ * changed, and start again if it has.
  */
 import type { Store, StoredValue, Write } from '@freshet/core/store'
 import { FreshetError, formatEtag, type Key, pathOfKey, type Version, type WriteAnswer } from '@freshet/protocol'
@@ -58,7 +58,7 @@ export class ObjectWrites {
     throw tooMuchContention()
   }
 
-  /** Undefined if something has changed meanwhile. */
+  /** Undefined if something has changed in between. */
   async #attempt(asked: AskedWrite): Promise<Outcome | undefined> {
     const { bucket: bucketKey, key, kind, conditions, operation, caller } = asked
     const { store, follower, buckets, settings, committer } = this.#options
@@ -70,7 +70,7 @@ export class ObjectWrites {
     const allowed = caller && this.#allowed(asked, caller, current, bucket)
     this.#checkConditions(asked, bucket, version)
     const write = allowed ?? decideWrite(asked, current, bucket, settings)
-    // What was allowed was allowed of what is there.
+    // The caller was allowed to change the object as it is stored now.
     const isBound = WRITE_KINDS[kind].dependsOnCurrent || isConditional(conditions) || allowed !== undefined
     const note = noteOf(asked, current !== undefined)
     const result = await committer.commit(
@@ -85,7 +85,7 @@ export class ObjectWrites {
     return result.committed ? outcomeOf(result, note) : undefined
   }
 
-  /** Asked before anything else, since every other refusal tells something of what is there. Throws the refusal. */
+  /** Called before any other check, since every other refusal reveals something about what is stored. Throws the refusal. */
   #allowed(asked: AskedWrite, caller: Caller, current: StoredValue | undefined, bucket: Bucket | undefined): Write {
     const { key, kind, conditions } = asked
     const { rights, isTelling } = WRITE_KINDS[kind]
@@ -99,10 +99,11 @@ export class ObjectWrites {
       throw isAllowed || !(error instanceof FreshetError) ? error : UnallowedRefusal.of(error)
     }
     const next = 'delete' in decided ? undefined : decided
-    // What is to be replaced and is not there is not created either; a caller who could not see it does not learn that.
+    // A conditional replacement never creates an object, and a caller who could not see the object must not learn that it is
+    // absent.
     const isReplaced = current !== undefined || conditions.match !== undefined
     if (caller.may(rightTo(decided, isReplaced), key, current, next)) return decided
-    // Where absence is told, an object that is hidden from the caller is absent.
+    // If the rules reveal absence, a hidden object counts as absent.
     const isHidden = current !== undefined && caller.seen(key, current) === 'absent'
     if (isHidden && isTelling) return this.#allowed(asked, caller, undefined, bucket)
     const isReplacing = isHidden && conditions.match !== undefined && caller.may('update', key, undefined, next)
@@ -121,7 +122,7 @@ export class ObjectWrites {
   }
 }
 
-/** The id is another one each time if it is made here, and the first one is answered again. */
+/** A made id differs on each retry, so the note keeps the first one, which the retry returns. */
 function noteOf({ kind, id }: AskedWrite, existed: boolean): AnswerNote {
   const isNew = kind === 'create' || (kind === 'put' && !existed)
   return { kind: 'object', status: isNew ? 201 : 200, id }
@@ -138,7 +139,7 @@ function written(bucket: Key, { position, note, isReplayed }: Outcome): Answer {
   ])
 }
 
-/** The one version that would have done, if it was one. */
+/** The only version that would have met the conditions, if there was only one. */
 function expectedBy({ match, noneMatch }: Conditions): { readonly expected?: Version } {
   if (noneMatch === '*') return { expected: 0 }
   return match !== undefined && match !== '*' && match.length === 1 ? { expected: match[0]! } : {}

@@ -1,4 +1,4 @@
-/** Objects, over every kind of store a server may have: in memory, on disk, and one that answers later. */
+/** Objects, over every kind of store that a server may have: in memory, on disk, and one that answers later. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -33,7 +33,7 @@ describe.each(stores)('objects in a store: $name', ({ open }) => {
     await store.close()
   })
 
-  test('what is put is read back byte for byte, with its version', async () => {
+  test('an object is read back byte for byte, with its version', async () => {
     const body = '{ "n": 12345678901234567890, "s": "é\\u00e9",\n"a":[1.0] }'
     const put = await running.fetch('/db/shop/products/bytes', {
       method: 'PUT',
@@ -74,7 +74,7 @@ describe.each(stores)('objects in a store: $name', ({ open }) => {
     }
   })
 
-  test('a reader who has the version is told so', async () => {
+  test('a reader that has the current version gets 304', async () => {
     const { version } = await running.put('/db/shop/products/known', { a: 1 })
     const ask = (tag: string) => running.fetch('/db/shop/products/known', { headers: { 'if-none-match': tag } })
     for (const tag of [`"${version}"`, `W/"${version}"`, `"x", "${version}"`, '*', `"${version}-gzip"`]) {
@@ -86,7 +86,7 @@ describe.each(stores)('objects in a store: $name', ({ open }) => {
     for (const tag of [`"${version + 1}"`, '"x"', `${version}`]) expect((await ask(tag)).status).toBe(200)
   })
 
-  test('a write says which version it replaces, and is refused if that has changed', async () => {
+  test('a write names the version that it replaces, and is refused if that has changed', async () => {
     const path = '/db/shop/products/conditional'
     const create = await running.fetch(path, jsonRequest('PUT', { n: 0 }, { 'if-none-match': '*' }))
     expect(create.status).toBe(201)
@@ -105,7 +105,7 @@ describe.each(stores)('objects in a store: $name', ({ open }) => {
     expect((await running.fetch(path, { headers: { 'if-match': '"1"' } })).status).toBe(404)
   })
 
-  test('what is deleted is gone, once, and its successor has a higher version', async () => {
+  test('an object can be deleted once, and its successor has a higher version', async () => {
     const path = '/db/shop/products/deleted'
     const { version } = await running.put(path, { a: 1 })
     const deleted = await running.fetch(path, { method: 'DELETE' })
@@ -119,7 +119,7 @@ describe.each(stores)('objects in a store: $name', ({ open }) => {
     expect((await running.put(path, {})).version).toBeGreaterThan(version + 1)
   })
 
-  test('a patch changes what it names, and leaves the rest as it was sent', async () => {
+  test('a patch changes the members it names, and leaves the rest as it was sent', async () => {
     const path = '/db/shop/products/patched'
     await running.fetch(path, {
       ...jsonRequest('PUT', null),
@@ -139,7 +139,7 @@ describe.each(stores)('objects in a store: $name', ({ open }) => {
     ).toBe(404)
   })
 
-  test('no patch is lost when many come at once', async () => {
+  test('no patch is lost when many arrive at once', async () => {
     const path = '/db/shop/products/contended'
     await running.put(path, {})
     const patches = Array.from({ length: 24 }, (_, i) =>
@@ -149,7 +149,7 @@ describe.each(stores)('objects in a store: $name', ({ open }) => {
     expect(Object.keys((await (await running.fetch(path)).json()) as object)).toHaveLength(24)
   })
 
-  test('of many who create the same object, one does', async () => {
+  test('if many clients create the same object at once, exactly one succeeds', async () => {
     const requests = Array.from({ length: 16 }, (_, i) =>
       running.fetch('/db/race/first/one', jsonRequest('PUT', { i }, { 'if-none-match': '*' })),
     )
@@ -181,7 +181,7 @@ describe.each(stores)('objects in a store: $name', ({ open }) => {
     expect(ahead.headers.get('retry-after')).toBe('1')
   })
 
-  test('a kv bucket keeps any bytes with their type, and nothing in it can run in a browser', async () => {
+  test('a kv bucket keeps any bytes with their type, and no browser runs them', async () => {
     expect((await running.fetch('/db/shop/files', jsonRequest('PUT', { kind: 'kv', lifetimeMs: 5000 }))).status).toBe(
       201,
     )
@@ -209,7 +209,7 @@ describe.each(stores)('objects in a store: $name', ({ open }) => {
     expect(patch.status).toBe(415)
   })
 
-  test('large bodies are compressed for those who accept it, each form under its own ETag', async () => {
+  test('large bodies are compressed for clients that accept it, each form under its own ETag', async () => {
     const value = { text: 'freshet '.repeat(1000) }
     const { version } = await running.put('/db/shop/products/large', value)
     for (const [accept, coding] of [
@@ -233,7 +233,7 @@ describe.each(stores)('objects in a store: $name', ({ open }) => {
     expect(known.headers.get('vary')).toBe('Accept-Encoding')
   })
 
-  test('reads and writes at once never show half of a write, nor an older one than was acknowledged', async () => {
+  test('concurrent reads never show half of a write, or a state older than an acknowledged write', async () => {
     const path = '/db/shop/products/busy'
     await running.put(path, { n: 0, copy: 0 })
     let acknowledged = 0

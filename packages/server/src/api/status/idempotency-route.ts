@@ -1,4 +1,4 @@
-/** `GET /idempotency`: for how long operations are remembered, how many are, and what that costs. */
+/** `GET /idempotency`: how long operations are remembered, how many are, and what that costs. */
 import type { Store } from '@freshet/core/store'
 import type { IdempotencyAnswer } from '@freshet/protocol'
 import { jsonAnswer } from '../../http/answer.js'

@@ -1,4 +1,4 @@
-/** How operations are written down for OpenAPI. */
+/** Builders for the operations of an OpenAPI document. */
 export type Json = Readonly<Record<string, unknown>>
 
 export function ref(kind: string, name: string): Json {
@@ -49,7 +49,7 @@ export function answers(description: string, content: Json, headers: Json = {}):
 }
 
 export const ANY_VALUE: Json = {
-  // An object, a counter, or whatever else a kv bucket has.
+  // An object, a counter, or JSON in a kv bucket.
   'application/json': { schema: {} },
   '*/*': { schema: { type: 'string', format: 'binary' } },
 }

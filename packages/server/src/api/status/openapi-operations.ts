@@ -1,4 +1,4 @@
-/** What `/openapi.json` says of the routes for those who run the server. */
+/** The part of `/openapi.json` about the routes for operators. */
 import { ANY_JSON, ANY_VALUE, answers, type Json, json, operation } from './openapi-builders.js'
 
 export const OPERATIONS_PATHS: Json = {
@@ -7,30 +7,31 @@ export const OPERATIONS_PATHS: Json = {
       id: 'getRules',
       summary: 'The rules in force, for admins',
       responses: answers(
-        'Their text, null where everybody may do everything, and their version; isUnconfirmed if they came with a backup or a copy of the store.',
+        'Their text, null if everybody may do everything, and their version; isUnconfirmed if they came with a backup or a ' +
+          'copy of the store.',
         ANY_JSON,
       ),
     }),
     put: operation({
       id: 'applyRules',
-      summary: 'Other rules instead, for all servers over the store; for admins',
+      summary: 'Replace the rules, for all servers over the store; for admins',
       body: ANY_JSON,
-      responses: answers('Their version, and what they allow that those before did not.', ANY_JSON),
+      responses: answers('Their version, and what they allow that the rules before did not.', ANY_JSON),
     }),
   },
   '/access/try': {
     post: operation({
       id: 'tryAccess',
-      summary: 'What somebody with these claims may do with an object, for admins',
+      summary: 'What a caller with these claims may do with an object, for admins',
       body: ANY_JSON,
-      responses: answers('Each right, and whether one has it.', ANY_JSON),
+      responses: answers('Each right, and whether the caller has it.', ANY_JSON),
     }),
   },
   '/server': {
     get: operation({
       id: 'getServer',
-      summary: 'What this server is, has and is set to, for admins',
-      responses: answers('As of now.', ANY_JSON),
+      summary: 'The version, contents and settings of this server, for admins',
+      responses: answers('The current state.', ANY_JSON),
     }),
   },
   '/logs': {
@@ -38,15 +39,15 @@ export const OPERATIONS_PATHS: Json = {
       id: 'getLogs',
       summary: 'The last lines of the log, for admins',
       parameters: ['since'],
-      responses: answers('The oldest first.', ANY_JSON),
+      responses: answers('Oldest first.', ANY_JSON),
     }),
   },
   '/conflicts': {
     get: operation({
       id: 'getConflicts',
-      summary: 'Writes and commits that were refused lately since something had changed, for admins',
+      summary: 'Recent writes and commits that were refused because something had changed, for admins',
       parameters: ['since'],
-      responses: answers('The oldest first.', ANY_JSON),
+      responses: answers('Oldest first.', ANY_JSON),
     }),
   },
   '/changes': {
@@ -54,29 +55,29 @@ export const OPERATIONS_PATHS: Json = {
       id: 'getChanges',
       summary: 'A page of the change log: which commits changed what, and when; for admins',
       parameters: ['afterPosition', 'limit', 'of'],
-      responses: answers('The oldest first; `next` is where to go on.', ANY_JSON),
+      responses: answers('Oldest first; `next` is where the next page starts.', ANY_JSON),
     }),
   },
   '/nodes': {
     get: operation({
       id: 'getNodes',
-      summary: 'The nodes of a ring, or the replicas that are read from, and how each is; for admins',
-      responses: answers('As this process knows them; nothing is asked for it.', ANY_JSON),
+      summary: 'The nodes of a ring, or the replicas that are read from, and the state of each; for admins',
+      responses: answers('As this process knows them, without asking them.', ANY_JSON),
     }),
   },
   '/caches': {
     get: operation({
       id: 'getCaches',
-      summary: 'The caches that are told of every change, without their secrets, for admins',
-      responses: answers('How they are doing is among the metrics.', ANY_JSON),
+      summary: 'The caches that the server notifies of every change, without their secrets, for admins',
+      responses: answers('Their state is in the metrics.', ANY_JSON),
     }),
   },
   '/doctor': {
     post: operation({
       id: 'examineCache',
-      summary: 'Examines one of those caches, for admins',
+      summary: 'Examine one of those caches, for admins',
       body: ANY_JSON,
-      responses: answers('A line for each finding, and one with all of them.', {
+      responses: answers('A line for each finding, then one with all of them.', {
         'application/x-ndjson': { schema: { type: 'string' } },
       }),
     }),
@@ -99,7 +100,7 @@ export const OPERATIONS_PATHS: Json = {
   '/quotas': {
     get: operation({
       id: 'getQuotas',
-      summary: 'How much each namespace that has a quota has, and may have, for admins',
+      summary: 'How much each namespace with a quota uses, and may use, for admins',
       responses: answers('By namespace.', ANY_JSON),
     }),
   },
@@ -109,26 +110,26 @@ export const OPERATIONS_PATHS: Json = {
       summary:
         'Who changed rules, settings and schemas, used /sql and /global, or restored a backup: when and from where, for admins',
       parameters: ['after', 'limit'],
-      responses: answers('The oldest first.', ANY_JSON),
+      responses: answers('Oldest first.', ANY_JSON),
     }),
     post: operation({
       id: 'noteToken',
-      summary: 'Notes in the audit that a token was made, for admins',
+      summary: 'Record in the audit that a token was made, for admins',
       body: ANY_JSON,
-      responses: answers('It is noted.', ANY_JSON),
+      responses: answers('It is recorded.', ANY_JSON),
     }),
   },
   '/idempotency': {
     get: operation({
       id: 'getIdempotency',
-      summary: 'For how long operations are remembered, how many are, and what that costs',
-      responses: answers('As of now.', json('Idempotency')),
+      summary: 'How long operations are remembered, how many are, and what that costs',
+      responses: answers('The current state.', json('Idempotency')),
     }),
   },
   '/': {
     get: operation({
       id: 'discover',
-      summary: 'What there is; a page, for browsers',
+      summary: 'An index of the resources; a page, for browsers',
       responses: answers('Links.', { ...ANY_JSON, 'text/html': { schema: { type: 'string' } } }),
     }),
   },
@@ -160,7 +161,7 @@ export const OPERATIONS_PATHS: Json = {
   '/metrics': {
     get: operation({
       id: 'getMetrics',
-      summary: 'Counters, as Prometheus reads them',
+      summary: 'Metrics, in the format of Prometheus',
       responses: answers('Text.', { 'text/plain': { schema: { type: 'string' } } }),
     }),
   },
@@ -172,7 +173,7 @@ export const OPERATIONS_PATHS: Json = {
       id: 'explainError',
       summary: 'What an error code means',
       parameters: ['code'],
-      responses: answers('Where it is explained.', ANY_JSON),
+      responses: answers('The link to its explanation.', ANY_JSON),
     }),
   },
 }

@@ -6,7 +6,10 @@ const VERSION = { $ref: '#/components/schemas/Version' }
 const TEXT = { type: 'string' }
 const COUNT = { type: 'integer', minimum: 0 }
 const COUNT_OF_MS = { type: 'integer', minimum: 0 }
-const NONCE = { type: 'string', description: 'Of the request, if it had one: so a replayed answer is noticed.' }
+const NONCE = {
+  type: 'string',
+  description: 'The nonce of the request, if it had one, so that a replayed answer is noticed.',
+}
 const PATH = { type: 'string', examples: ['/db/shop/products/42'] }
 
 const SEGMENT_REF = object({ from: POSITION, to: POSITION })
@@ -23,28 +26,31 @@ const SETTINGS = {
   learn: {
     ...object({ minMs: COUNT_OF_MS, maxMs: COUNT_OF_MS }),
     additionalProperties: false,
-    description: 'How long caches may keep each object is learnt from how often it is written, within these bounds.',
+    description: 'The lifetime of each object is learnt from how often it is written, within these bounds.',
   },
-  requireMatch: { type: 'boolean', description: 'Writes must say which version they replace.' },
+  requireMatch: { type: 'boolean', description: 'Writes must name the version that they replace.' },
   requireIdempotencyKey: { type: 'boolean', description: 'Writes must have an Idempotency-Key.' },
-  decimals: { type: 'integer', minimum: 0, maximum: 9, description: 'Of counters: digits after the point.' },
-  min: { type: 'number', description: 'Of counters: none goes below.' },
-  max: { type: 'number', description: 'Of counters: none goes above.' },
-  schema: { type: 'object', description: 'JSON Schema 2020-12, which its objects must satisfy.' },
+  decimals: { type: 'integer', minimum: 0, maximum: 9, description: 'For counters: digits after the decimal point.' },
+  min: { type: 'number', description: 'For counters: the lower bound.' },
+  max: { type: 'number', description: 'For counters: the upper bound.' },
+  schema: { type: 'object', description: 'The JSON Schema (2020-12) that its objects must satisfy.' },
   schemaVersion: { type: 'integer', minimum: 0, description: 'Grows with each change of the schema.' },
 }
 
 const COUNTED = { id: TEXT, value: { type: 'number' }, version: VERSION, position: POSITION }
 
 const INDEX = { name: { type: 'string', pattern: '^[a-z0-9][a-z0-9_-]{0,62}$' }, fields: list(TEXT) }
-const TAGS = { ...list(TEXT), description: 'As `dependsOn` of a query has them: only changes that carry one count.' }
+const TAGS = {
+  ...list(TEXT),
+  description: 'From `dependsOn` of a query: only changes that carry one of these tags count.',
+}
 const INDEX_STATE = {
   ...INDEX,
-  isReady: { type: 'boolean', description: 'Queries use it.' },
+  isReady: { type: 'boolean', description: 'Whether queries use it.' },
   done: {
     type: 'integer',
     minimum: 0,
-    description: 'So many of the objects that were there before are in it. For callers who see all of them.',
+    description: 'How many of the earlier objects are in it. Only for callers who see all of them.',
   },
   total: { type: 'integer', minimum: 0 },
 }
@@ -78,7 +84,7 @@ const TASK = object(
     by: { enum: ['server', 'client'] },
     state: { enum: ['running', 'done', 'failed', 'cancelled'] },
     phase: { enum: ['changing', 'checking', 'deleting'] },
-    from: { ...POSITION, description: 'Objects of earlier versions are still to be migrated.' },
+    from: { ...POSITION, description: 'Objects of earlier versions have yet to be migrated.' },
     done: COUNT,
     total: COUNT,
     changed: COUNT,
@@ -99,7 +105,7 @@ export const SCHEMAS: Json = {
     type: 'integer',
     minimum: 0,
     maximum: Number.MAX_SAFE_INTEGER,
-    description: 'The position of the commit that wrote it; 0: not there.',
+    description: 'The position of the commit that wrote it; 0 if it does not exist.',
   },
   Problem: object({ type: TEXT, title: TEXT, status: { type: 'integer' }, detail: TEXT, code: TEXT, requestId: TEXT }),
   NamespaceList: object({ namespaces: list(TEXT) }),
@@ -113,7 +119,7 @@ export const SCHEMAS: Json = {
   BucketSettingsAnswer: object({ ...SETTINGS, indexes: list(object(INDEX_STATE)) }, ['kind']),
   Filter: {
     type: 'object',
-    description: 'Field: value, or conditions. `$id` is the id. `$and` and `$or` take lists of filters.',
+    description: 'A value or conditions for each field. `$id` is the id. `$and` and `$or` take lists of filters.',
     examples: [
       { category: 'books', price: { $lt: 10 } },
       { $or: [{ 'author.name': { $prefix: 'Ann' } }, { tag: { $in: ['a', 'b'] } }] },
@@ -125,11 +131,12 @@ export const SCHEMAS: Json = {
       next: { type: 'string', description: 'Pass it as `after`; absent on the last page.' },
       version: {
         ...VERSION,
-        description: 'Absent where the caller sees only some objects, and others could change it.',
+        description: 'Absent if the caller sees only some objects, and others could change it.',
       },
       dependsOn: {
         ...list(TEXT),
-        description: 'Only a change that carries one of these tags changes it; absent: any in the bucket.',
+        description:
+          'Only a change that carries one of these tags changes the result; absent: any change in the bucket.',
       },
     },
     ['items'],
@@ -142,7 +149,7 @@ export const SCHEMAS: Json = {
           equal: list(TEXT),
           range: TEXT,
           isSorted: { type: 'boolean' },
-          text: { type: 'string', description: 'The same for people.' },
+          text: { type: 'string', description: 'The same in words.' },
         },
         ['equal', 'isSorted', 'text'],
       ),
@@ -207,12 +214,13 @@ export const SCHEMAS: Json = {
       }),
       lease: {
         oneOf: [{ const: true }, { type: 'integer', minimum: 1 }],
-        description: 'If refused, to be the next who may write these objects: for so many milliseconds.',
+        description:
+          'If the commit is refused, reserve the next turn to write these objects, for this many milliseconds.',
       },
       leaseId: {
         type: 'string',
         minLength: 1,
-        description: 'The lease under which it is made: `lease.id` of a refusal.',
+        description: 'The lease that the commit uses: `lease.id` of a refusal.',
       },
     },
     ['writes'],
@@ -255,13 +263,14 @@ export const SCHEMAS: Json = {
       nonce: NONCE,
       open: {
         ...object({ read: list(TEXT), list: list(TEXT) }),
-        description: 'The buckets that the rules open to everybody, by patterns such as `*/news`; they need not exist.',
+        description:
+          'The buckets that the rules open to everybody, as patterns such as `*/news`; the buckets need not exist.',
       },
     },
     ['log', 'position', 'from', 'windowMs', 'timeMs', 'seed', 'segments', 'tail'],
   ),
   CoherenceNews: object({
-    news: { ...PACKED, description: 'A head without what its reader knows already. Drawn in @freshet/core, news.ts.' },
+    news: { ...PACKED, description: 'A head without what the reader knows already. Drawn in @freshet/core, news.ts.' },
   }),
   ServerTime: object({ timeMs: COUNT_OF_MS, nonce: NONCE }, ['timeMs']),
 }

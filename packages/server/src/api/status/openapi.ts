@@ -1,4 +1,4 @@
-/** `GET /openapi.json`: the routes, for tools. A test holds it to the route table. */
+/** `GET /openapi.json`: the routes, for tools. A test compares it with the route table. */
 
 import type { ApiDescription } from '../../routing/capability.js'
 import { ANY_VALUE, answers, type Json, json, operation, queryParameter, ref } from './openapi-builders.js'
@@ -8,7 +8,7 @@ import { SCHEMAS } from './openapi-schemas.js'
 const NAME = { type: 'string', pattern: '^[a-z0-9][a-z0-9_-]{0,62}$' }
 const POSITION = { $ref: '#/components/schemas/Position' }
 
-/** `added`: what the capabilities joined to the server say of their routes. */
+/** `added`: descriptions of the routes that capabilities add to the server. */
 export function openApiDocument(version: string, added: readonly ApiDescription[] = []): Json {
   const partsOf = (kind: keyof ApiDescription) => Object.assign({}, ...added.map(api => api[kind])) as Json
   return {
@@ -18,7 +18,7 @@ export function openApiDocument(version: string, added: readonly ApiDescription[
       version,
       license: { name: 'MIT', identifier: 'MIT' },
       description:
-        'Objects that any web cache may keep, and what readers need to know so that they never see stale ones.',
+        'Objects that any web cache may keep, and what readers need to know so that they never use a stale copy.',
     },
     servers: [{ url: '/' }],
     paths: withRedirects({ ...DATA_PATHS, ...partsOf('paths'), ...COHERENCE_PATHS, ...OPERATIONS_PATHS }),
@@ -29,12 +29,12 @@ export function openApiDocument(version: string, added: readonly ApiDescription[
       responses: RESPONSES,
       securitySchemes: { token: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' } },
     },
-    // Where there are rules; what everybody may do needs none.
+    // If there are rules. What everybody may do needs no token.
     security: [{}, { token: [] }],
   }
 }
 
-/** A URL has one spelling, and reads under any other are sent on. */
+/** A URL has one canonical spelling; reads under any other are redirected. */
 function withRedirects(paths: Readonly<Record<string, unknown>>): Json {
   const redirected = Object.entries(paths as Record<string, Record<string, { readonly responses: Json }>>).map(
     ([path, { get, ...others }]) => {
@@ -55,21 +55,21 @@ const PARAMETERS: Json = {
   id: pathParameter(
     'id',
     { type: 'string', minLength: 1, maxLength: 512 },
-    'Without slashes; encoded as encodeURIComponent does.',
+    'Without slashes; encoded as by encodeURIComponent.',
   ),
-  segments: pathParameter('segments', { type: 'string' }, 'As {from}-{to}, several with commas between.'),
+  segments: pathParameter('segments', { type: 'string' }, 'As {from}-{to}, several separated by commas.'),
   code: pathParameter('code', { type: 'string' }, 'An error code.'),
   task: pathParameter('task', { type: 'string' }, 'The id of a task.'),
   file: pathParameter('file', { type: 'string' }, 'A file of the demo page.'),
   after: queryParameter(
     'after',
     { type: 'string' },
-    'In lists: begin after this id, or `next` of the page before. In queries: `next` of the page before.',
+    'In lists: start after this id, or `next` of the page before. In queries: `next` of the page before.',
   ),
   since: queryParameter(
     'since',
     { type: 'integer', minimum: 0 },
-    'Only what came then or later: milliseconds since 1970.',
+    'Only entries from then on: milliseconds since 1970.',
   ),
   of: queryParameter(
     'of',
@@ -77,65 +77,75 @@ const PARAMETERS: Json = {
     'Only commits that changed this object (shop/products/42), or something in this bucket.',
   ),
   consoleFile: pathParameter('file', { type: 'string' }, 'A file of the console.'),
-  afterPosition: queryParameter('after', POSITION, 'Everything up to this position is known.'),
+  afterPosition: queryParameter('after', POSITION, 'The client knows everything up to this position.'),
   at: queryParameter('at', POSITION, 'Answer only from a state that includes this position.'),
   embed: queryParameter('embed', { type: 'string' }, 'With the values.', true),
-  from: queryParameter('from', { type: 'string' }, 'Begin with this id.'),
+  from: queryParameter('from', { type: 'string' }, 'Start with this id.'),
   to: queryParameter('to', { type: 'string' }, 'End before this id.'),
   prefix: queryParameter('prefix', { type: 'string' }, 'Only ids that begin with this.'),
-  limit: queryParameter('limit', { type: 'integer', minimum: 1, default: 100 }, 'At most so many.'),
+  limit: queryParameter('limit', { type: 'integer', minimum: 1, default: 100 }, 'At most this many.'),
   explain: queryParameter('explain', { type: 'string' }, 'How the query is answered, instead of its result.', true),
   fields: queryParameter('fields', { type: 'string' }, 'Only these fields of each object: name,author.name'),
   sort: queryParameter('sort', { type: 'string' }, 'By these fields; with a minus before it, descending: price,-name'),
   where: queryParameter(
     'where',
     { type: 'string', contentMediaType: 'application/json', contentSchema: ref('schemas', 'Filter') },
-    'A query: only objects that this filter says yes to.',
+    'A query: only objects that match this filter.',
   ),
   ids: {
     ...queryParameter('ids', { type: 'array', items: { type: 'string' } }, 'Exactly these, in this order.'),
     style: 'form',
     explode: false,
   },
-  sum: queryParameter('sum', { type: 'string' }, 'Of a bucket of counters: what they come to.', true),
+  sum: queryParameter('sum', { type: 'string' }, "The sum of a counter bucket's counters.", true),
   top: queryParameter(
     'top',
     { type: 'integer', minimum: 1, maximum: 1000 },
-    'Of a bucket of counters: so many of the largest.',
+    "This many of a counter bucket's largest counters.",
   ),
   settings: queryParameter('settings', { type: 'string' }, 'The settings of the bucket instead of a list.', true),
-  schemas: queryParameter('schemas', { type: 'string' }, 'Every schema it had instead of a list.', true),
+  schemas: queryParameter(
+    'schemas',
+    { type: 'string' },
+    'Every schema that the bucket has had, instead of a list.',
+    true,
+  ),
   nonce: queryParameter(
     'nonce',
     { type: 'string', pattern: '^[A-Za-z0-9_-]{1,64}$' },
-    'Makes the URL one that no cache has. The answer repeats it.',
+    'Makes the URL unique, so that no cache has it. The answer repeats it.',
   ),
   ifMatch: {
     name: 'If-Match',
     in: 'header',
     schema: { type: 'string' },
-    description: 'Only if the version is one of these ETags; * for any.',
+    description: 'Only if the version is one of these ETags; * for any version.',
   },
   ifNoneMatch: {
     name: 'If-None-Match',
     in: 'header',
     schema: { type: 'string' },
-    description: 'Only if the version is none of these ETags; * for "only if it is not there".',
+    description: 'Only if the version is not one of these ETags; *: only if the object does not exist.',
   },
   idempotencyKey: {
     name: 'Idempotency-Key',
     in: 'header',
     schema: { type: 'string', minLength: 1, maxLength: 255 },
     description:
-      'An id of your own for the operation: sent again with it, it takes effect once and is answered as before.',
+      'Your own id for the operation: if you send it again with the same id, it takes effect once and gets the same answer.',
   },
-  lastEventId: { name: 'Last-Event-ID', in: 'header', schema: POSITION, description: 'Where the stream was left.' },
+  lastEventId: {
+    name: 'Last-Event-ID',
+    in: 'header',
+    schema: POSITION,
+    description: 'Where the reader left the stream.',
+  },
 }
 
 const HEADERS: Json = {
   ETag: { description: 'The version, in quotes.', schema: { type: 'string' } },
   'Freshet-Position': {
-    description: 'The state it was read from, or written to, includes this position.',
+    description: 'The state that was read, or that the write made, includes this position.',
     schema: POSITION,
   },
   Location: { description: 'The path of what was created.', schema: { type: 'string' } },
@@ -149,13 +159,13 @@ const RESPONSES: Json = {
     content: { 'application/problem+json': { schema: ref('schemas', 'Problem') } },
   },
   Redirect: {
-    description: 'The same is at another spelling of this URL, the canonical one.',
+    description: 'Use the canonical spelling of this URL.',
     headers: { Location: { description: 'The canonical spelling.', schema: { type: 'string' }, required: true } },
   },
   Unchanged: { description: 'The version is the one in If-None-Match.', headers: VERSIONED },
   Written: { description: 'Committed.', headers: VERSIONED, content: json('WriteAnswer') },
   Created: {
-    description: 'Committed; it was not there before.',
+    description: 'Committed; it did not exist before.',
     headers: { ...VERSIONED, Location: ref('headers', 'Location') },
     content: json('WriteAnswer'),
   },
@@ -163,7 +173,7 @@ const RESPONSES: Json = {
 
 function additions(): Json {
   const headers = { 'Freshet-Position': ref('headers', 'Freshet-Position') }
-  return { description: 'What came of each addition.', headers, content: json('AdditionsAnswer') }
+  return { description: 'The result of each addition.', headers, content: json('AdditionsAnswer') }
 }
 
 const WRITTEN: Json = { 200: ref('responses', 'Written'), 201: ref('responses', 'Created') }
@@ -217,19 +227,19 @@ const DATA_PATHS: Json = {
       summary: 'Delete all buckets of a namespace, for admins',
       parameters: ['namespace'],
       responses: {
-        202: { description: 'Begun; a task for each bucket does the rest.', content: json('NamespaceAnswer') },
+        202: { description: 'Started; a task for each bucket does the rest.', content: json('NamespaceAnswer') },
       },
     }),
   },
   '/db/{namespace}/{bucket}': {
     get: operation({
       id: 'listObjects',
-      summary: 'A page of a bucket, several of its objects, what a query finds in it, its settings, or its schemas',
+      summary: 'A page of a bucket, several of its objects, the result of a query, its settings, or its schemas',
       parameters: [...BUCKET_NAMES, ...LIST_NAMES, ...QUERY_NAMES],
       responses: {
         ...answers(
-          'A page; or the result of a query; or how it is found; or settings; or schemas.',
-          // An empty page is one of each kind.
+          'A page, the result of a query, its explanation, settings, or schemas.',
+          // An empty page fits each kind.
           { 'application/json': { schema: { anyOf: BUCKET_ANSWERS.map(name => ref('schemas', name)) } } },
           VERSIONED,
         ),
@@ -252,10 +262,10 @@ const DATA_PATHS: Json = {
     }),
     delete: operation({
       id: 'deleteBucket',
-      summary: 'Delete a bucket with all that is in it, for admins',
+      summary: 'Delete a bucket with everything in it, for admins',
       parameters: [...BUCKET_NAMES, ...CONDITIONS],
       responses: {
-        202: { description: 'Begun; a task does the rest.', headers: VERSIONED, content: json('BucketAnswer') },
+        202: { description: 'Started; a task does the rest.', headers: VERSIONED, content: json('BucketAnswer') },
       },
     }),
     post: operation({
@@ -282,7 +292,7 @@ const DATA_PATHS: Json = {
     }),
     patch: operation({
       id: 'patchObject',
-      summary: 'Change an object by a JSON merge patch (RFC 7396)',
+      summary: 'Change an object with a JSON merge patch (RFC 7396)',
       parameters: [...OBJECT_NAMES, ...WRITE],
       body: { 'application/merge-patch+json': { schema: { type: 'object' } } },
       responses: { 200: ref('responses', 'Written') },
@@ -304,7 +314,7 @@ const DATA_PATHS: Json = {
   '/commit': {
     post: operation({
       id: 'commit',
-      summary: 'Several writes, and the versions they rely on: all or nothing',
+      summary: 'Several writes, and the versions that they depend on: all or nothing',
       parameters: ['idempotencyKey'],
       body: json('CommitRequest'),
       responses: answers('Committed.', json('CommitAnswer'), VERSIONED),
@@ -313,20 +323,20 @@ const DATA_PATHS: Json = {
   '/tasks': {
     get: operation({
       id: 'listTasks',
-      summary: 'What goes on in the background, and what has ended lately',
+      summary: 'Background tasks that run, and those that ended recently',
       responses: answers('Oldest first.', json('TaskList')),
     }),
   },
   '/tasks/{task}': {
     get: operation({
       id: 'getTask',
-      summary: 'How far a task is',
+      summary: 'The progress of a task',
       parameters: ['task'],
       responses: answers('The task.', json('Task')),
     }),
     post: operation({
       id: 'tellTask',
-      summary: 'Resume or cancel it; or, of a migration by a client, tell how far it is',
+      summary: 'Resume or cancel a task, or report the progress of a migration by a client',
       parameters: ['task'],
       body: json('TaskAction'),
       responses: answers('The task.', json('Task')),
@@ -342,7 +352,7 @@ const COHERENCE_PATHS: Json = {
       id: 'getHead',
       summary: 'What has changed during the window',
       parameters: ['afterPosition', 'at', 'nonce'],
-      responses: answers('The head of the sketch; with `after`, the news where all of them can be listed.', {
+      responses: answers('The head of the sketch; with `after`, the news if all of them can be listed.', {
         'application/json': {
           schema: { oneOf: ['CoherenceHead', 'CoherenceNews'].map(name => ref('schemas', name)) },
         },
@@ -354,7 +364,7 @@ const COHERENCE_PATHS: Json = {
       id: 'getSegments',
       summary: 'Closed segments, each a Bloom filter',
       parameters: ['segments'],
-      responses: answers('For each: its length in 4 bytes, little-endian, and the filter.', BINARY),
+      responses: answers('For each segment: its length in 4 bytes, little-endian, and the filter.', BINARY),
     }),
   },
   '/coherence/filter': {
@@ -370,7 +380,7 @@ const COHERENCE_PATHS: Json = {
       id: 'followEvents',
       summary: 'Changes as they happen, as server-sent events',
       parameters: ['afterPosition', 'lastEventId', 'nonce'],
-      responses: answers('An event `start` (JSON), then one for all that changed since the one before.', {
+      responses: answers('An event `start` (JSON), then events, each with all that changed since the one before.', {
         'text/event-stream': { schema: { type: 'string' } },
       }),
     }),

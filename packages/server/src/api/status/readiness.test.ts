@@ -19,7 +19,7 @@ async function ready(): Promise<string> {
   return answer.ok ? 'ready' : (await problemOf(answer)).code
 }
 
-test('a server whose store does not confirm a write is not ready, and is again when it does', async () => {
+test('a server is not ready while its store does not confirm writes, and ready again when it does', async () => {
   let isStopped = true
   let goOn: () => void = () => undefined
   const stopped = new Promise<void>(resolve => {
@@ -32,7 +32,7 @@ test('a server whose store does not confirm a write is not ready, and is again w
   await until(async () => (await ready()) === 'ready')
 })
 
-test('a server whose store has no space for an object is not ready, though something small still fits', async () => {
+test('a server whose store has no space for an object is not ready, although a small write still fits', async () => {
   let isFull = true
   await start({
     commit: full,
@@ -41,14 +41,14 @@ test('a server whose store has no space for an object is not ready, though somet
   expect(await ready()).toBe('ready')
   expect((await running.fetch('/db/a/b/c', jsonRequest('PUT', {}))).status).toBe(507)
   expect(await ready()).toBe('STORE_FULL')
-  // Also when a small write has been tried again.
+  // Also after a small write has been retried.
   const untilMs = performance.now() + 5000
   while (performance.now() < untilMs) expect(await ready()).toBe('STORE_FULL')
   isFull = false
   await until(async () => (await ready()) === 'ready')
 })
 
-test('however many ask, the store is written to at most once in two seconds', async () => {
+test('the store is written to at most once in two seconds, however many requests come', async () => {
   let writes = 0
   await start({
     remember: async name => {

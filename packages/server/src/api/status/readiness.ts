@@ -1,10 +1,10 @@
 /**
- * Whether the server can do its work: the store has confirmed a write lately. A position alone would not show that: it is read from memory
- * while the disk is full, or while the process that writes is stopped.
+ * Whether the server can do its work: the store has confirmed a write recently. A position alone would not show that, since it
+ * is read from memory while the disk is full, or while the writing process is stopped.
  *
- * What is written is always the same, and at most once in `INTERVAL_MS`, however many ask. In an embedded store it is larger than most
- * objects are, so that it no longer fits before they do not: other processes may be the ones whose writes are refused. After one of our own
- * writes was refused for want of space it is as large as an object may be.
+ * The probe always writes the same, at most once in `INTERVAL_MS`, however many requests come. In an embedded store the probe
+ * is larger than most objects, so that it fails before they do: the writes that are refused may be those of other processes.
+ * After one of this process's own writes was refused for lack of space, the probe is as large as the largest object.
  */
 import type { Store } from '@freshet/core/store'
 import { FreshetError } from '@freshet/protocol'
@@ -14,12 +14,12 @@ const NAME = 'ready'
 const PROBE_BYTES = 1024
 const EMBEDDED_PROBE_BYTES = 64 * 1024
 const INTERVAL_MS = 2000
-/** So long a write may take, or be ago: stores have short pauses that no load balancer need know of. */
+/** How long a write may take, or how old the last one may be: stores have short pauses that load balancers need not notice. */
 const CONFIRMED_MS = 4000
 
 export interface ReadinessOptions {
   readonly store: Store
-  /** Of the largest object. */
+  /** The size of the largest object. */
   readonly bodyBytesMax: number
 }
 
@@ -35,7 +35,7 @@ export class Readiness {
     this.#options = options
   }
 
-  /** Throws what the store refuses writes with, and STORE_UNAVAILABLE if it does not answer. */
+  /** Throws the error with which the store refuses writes, or STORE_UNAVAILABLE if it does not answer. */
   async check(): Promise<void> {
     const nowMs = performance.now()
     if (this.#probing === undefined && nowMs - this.#startedMs >= INTERVAL_MS) this.#probe(nowMs)
@@ -44,7 +44,7 @@ export class Readiness {
     if (this.#failure !== undefined) throw this.#failure.error
   }
 
-  /** For what requests fail with. */
+  /** Call with each error that a request failed with. */
   note(error: unknown): void {
     if (!isFull(error)) return
     this.#wasFull = true
@@ -56,7 +56,7 @@ export class Readiness {
     const wasFull = this.#wasFull
     this.#startedMs = nowMs
     const write = (bytes: number) => store.remember(NAME, new Uint8Array(bytes))
-    // Embedded stores answer at once.
+    // Embedded stores answer synchronously.
     const usualBytes = isPromise(store.position()) ? PROBE_BYTES : EMBEDDED_PROBE_BYTES
     const probing = wasFull ? write(bodyBytesMax).then(() => write(usualBytes)) : write(usualBytes)
     this.#probing = probing
@@ -76,7 +76,7 @@ export class Readiness {
       })
   }
 
-  /** Until the write under way is done. Throws STORE_UNAVAILABLE if it is not by then. */
+  /** Waits until the probe under way is done. Throws STORE_UNAVAILABLE if it takes longer. */
   async #wait(ms: number): Promise<void> {
     if (this.#probing === undefined) return
     let timer: NodeJS.Timeout | undefined

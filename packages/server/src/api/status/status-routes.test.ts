@@ -30,7 +30,7 @@ describe('openapi', () => {
     expect(await new Validator().validate(structuredClone(document))).toMatchObject({ valid: true })
   })
 
-  test('has exactly the routes, methods and parameters that the server has', async () => {
+  test('has exactly the routes, methods and parameters of the server', async () => {
     const served = (await allRoutes(createMemoryStore())).flatMap(({ pattern, methods }) =>
       Object.entries(methods).map(([method, { parameters = [] }]) => `${method} ${pattern} ${[...parameters].sort()}`),
     )
@@ -45,7 +45,7 @@ describe('openapi', () => {
     expect(documented.sort()).toEqual(served.sort())
   })
 
-  test('says of every read that it may be sent on to the canonical spelling', async () => {
+  test('says of every read that it may be redirected to the canonical spelling', async () => {
     for (const [path, { get }] of Object.entries(document.paths)) {
       if (get !== undefined) expect(Object.keys(get.responses), path).toContain('308')
     }
@@ -54,7 +54,7 @@ describe('openapi', () => {
     expect([status, headers.get('location')]).toEqual([308, '/time?nonce=a'])
   })
 
-  test('describes every answer of a bucket, also an empty page, which is one of several kinds', () => {
+  test('describes every answer of a bucket, also an empty page, which fits several kinds', () => {
     const { schema } = document.paths['/db/{namespace}/{bucket}']!.get!.responses[200]!.content!['application/json']!
     const isDescribed = new Ajv2020({ strict: false }).compile({ ...schema, components: document.components })
     for (const answer of [{ items: [] }, { items: [], version: 0 }, { kind: 'kv' }, { sum: 1, count: 1 }]) {
@@ -97,7 +97,7 @@ describe('the root', () => {
     expect((await running.fetch('/demo/constructor')).status).toBe(404)
   })
 
-  test('every resource it names that takes no name is there', async () => {
+  test('every resource that it names without a parameter exists', async () => {
     const running = await start({ page })
     const { resources } = (await (await running.fetch('/')).json()) as { resources: Record<string, string> }
     for (const [name, template] of Object.entries(resources)) {
@@ -107,7 +107,7 @@ describe('the root', () => {
     }
   })
 
-  test('every code that travels has a place where its problem leads', async () => {
+  test('every error code has a page at the type of its problem document', async () => {
     const running = await start()
     for (const [code, status] of Object.entries(STATUS_OF_CODE)) {
       expect(await (await running.fetch(`/errors/${code}`)).json()).toMatchObject({ code, status })
@@ -117,7 +117,7 @@ describe('the root', () => {
 })
 
 describe('cross-origin use', () => {
-  test('is open to every page that is let in, and never with credentials', async () => {
+  test('is open to every allowed origin, and never with credentials', async () => {
     const running = await start({ settings: { corsOrigins: '*' } })
     const answer = await running.fetch('/live', { headers: { origin: 'https://a.example' } })
     expect(answer.headers.get('access-control-allow-origin')).toBe('*')
@@ -134,7 +134,7 @@ describe('cross-origin use', () => {
     expect(preflight.headers.get('access-control-max-age')).toBe('86400')
   })
 
-  test('is for the listed origins alone, if there is a list, and caches are told', async () => {
+  test('is open only to the listed origins, if there is a list, and says so to caches', async () => {
     const running = await start({ settings: { corsOrigins: ['https://a.example'] } })
     await running.put('/db/a/b/c', {})
     for (const [origin, allowed] of [
@@ -149,7 +149,7 @@ describe('cross-origin use', () => {
   })
 })
 
-describe('what goes wrong inside', () => {
+describe('an internal error', () => {
   test('is logged with its cause, and hidden from the client', async () => {
     const lines: string[] = []
     const broken = withMethods(createMemoryStore({ positionsAfter: 0 }), {
@@ -175,7 +175,7 @@ describe('what goes wrong inside', () => {
     })
   })
 
-  test('keeps its code when the store says so, but not its text', async () => {
+  test('keeps the code that the store gives it, but not the text', async () => {
     const full = withMethods(createMemoryStore({ positionsAfter: 0 }), {
       commit: async () => {
         throw new FreshetError('STORE_FULL', 'No space left at /var/lib/freshet.')
@@ -192,7 +192,7 @@ describe('what goes wrong inside', () => {
     expect(problem.detail).not.toContain('/var')
   })
 
-  test('an id for a request is taken only if it can be one', async () => {
+  test('the id of a request is accepted only if it is valid', async () => {
     const running = await start()
     const { headers } = await sendRaw(
       running.port,
@@ -202,7 +202,7 @@ describe('what goes wrong inside', () => {
   })
 })
 
-test('each request is logged on one line, if asked for', async () => {
+test('each request is logged on one line, if logRequests is on', async () => {
   const lines: string[] = []
   const running = await start({ log: createJsonLog({ level: 'request', write: line => lines.push(line) }) })
   await running.put('/db/a/b/c', {})
@@ -218,7 +218,7 @@ test('each request is logged on one line, if asked for', async () => {
   expect(lines.every(line => line.endsWith('}\n') && !line.slice(0, -1).includes('\n'))).toBe(true)
 })
 
-test('metrics count what happened', async () => {
+test('metrics count requests, reads and commits', async () => {
   const running = await start()
   await running.put('/db/a/b/c', {})
   await running.fetch('/db/a/b/c')
@@ -268,7 +268,7 @@ describe('stopping', () => {
     await expect(fetch(`${running.url}/live`)).rejects.toThrow()
   })
 
-  test('says so to who asks whether it is ready, ends kept connections, and answers what comes over them last', async () => {
+  test('makes /ready fail, closes idle connections, and answers the last requests on the others', async () => {
     const store = createMemoryStore({ positionsAfter: 0 })
     let [isAsked, isClosing] = [false, false]
     const running = await start({
@@ -298,7 +298,7 @@ describe('stopping', () => {
     expect(received.match(/Connection: close/g)).toHaveLength(1)
   })
 
-  test('says so for a while before, and answers meanwhile', async () => {
+  test('announces itself for a while, and the server answers meanwhile', async () => {
     const running = await start()
     await running.put('/db/a/b/c', { n: 1 })
     expect((await running.fetch('/ready')).status).toBe(200)
@@ -316,7 +316,7 @@ describe('stopping', () => {
     await expect(running.fetch('/ready')).rejects.toThrow()
   })
 
-  test('cuts what does not finish in time', async () => {
+  test('cuts connections that do not finish in time', async () => {
     const store = createMemoryStore({ positionsAfter: 0 })
     let isAsked = false
     const stuck = withMethods(store, {
@@ -335,7 +335,7 @@ describe('stopping', () => {
 })
 
 describe('a response that takes too long', () => {
-  test('to be made is cut rather than sent', async () => {
+  test('to be made is cut, not sent', async () => {
     const store = createMemoryStore({ positionsAfter: 0 })
     const slow = withMethods(store, {
       getMany: async keys => {
@@ -343,13 +343,13 @@ describe('a response that takes too long', () => {
         return store.getMany(keys)
       },
     })
-    // By a server that may take its time.
+    // Written through a server without the short limit.
     await (await start({ store })).put('/db/a/b/c', {})
     const running = await start({ store: slow, settings: { responseMsMax: 50 } })
     await expect(running.fetch('/db/a/b?ids=c')).rejects.toThrow()
   })
 
-  test('to be taken is cut before the reader has all of it', async () => {
+  test('to be received is cut before the reader has all of it', async () => {
     const store = createMemoryStore({ positionsAfter: 0 })
     const running = await start({ store, settings: { responseMsMax: 3000, bodyBytesMax: 50_000_000 } })
     await running.put('/db/a/files', { kind: 'kv' })

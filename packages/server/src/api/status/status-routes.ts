@@ -1,4 +1,4 @@
-/** What those who run the server ask: is it alive, is it ready, how is it doing, what does this error mean. */
+/** Routes for operators: is the server alive, is it ready, how is it doing, what does this error mean. */
 import type { Store } from '@freshet/core/store'
 import { FreshetError, type FreshetErrorCode, STATUS_OF_CODE, statusOf } from '@freshet/protocol'
 import { type Answer, jsonAnswer, NO_SNIFF, NO_STORE } from '../../http/answer.js'
@@ -19,7 +19,7 @@ export interface StatusRoutesOptions {
   readonly version: string
 }
 
-/** Those of all processes that serve the same data, given those of this one. */
+/** Given the metrics of this process, returns those of all processes that serve the same data. */
 export type AllMetrics = (own: readonly MetricFamily[]) => Promise<readonly MetricFamily[]>
 
 const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
@@ -65,7 +65,7 @@ export class StatusRoutes {
   }
 }
 
-/** The `type` of a problem document leads here. */
+/** The target of the `type` of a problem document. */
 function describeCode({ names: [code = ''] }: Call): Answer {
   if (!Object.hasOwn(STATUS_OF_CODE, code)) throw new FreshetError('ROUTE_UNKNOWN', 'There is no such error code.')
   const status = statusOf(code as FreshetErrorCode)

@@ -1,4 +1,4 @@
-/** `/tasks`: what goes on in the background, and what may be told to it. */
+/** `/tasks`: background tasks, and the actions that clients can take on them. */
 import type { ReadVersion, Store, Write } from '@freshet/core/store'
 import { FreshetError, type Position, type Task, type TaskAction, type TaskList } from '@freshet/protocol'
 import { auditWrite } from '../../access/audit.js'
@@ -49,14 +49,14 @@ export class TaskRoutes {
   async #list(): Promise<Answer> {
     await this.#options.follower.catchUp()
     const tasks = await listTasks(this.#options.store)
-    const answer: TaskList = { tasks: tasks.map(task => this.#told(task)) }
+    const answer: TaskList = { tasks: tasks.map(task => this.#withOrigin(task)) }
     return jsonAnswer(200, answer)
   }
 
   async #get({ names: [id = ''] }: Call): Promise<Answer> {
     await this.#options.follower.catchUp()
     const { task } = await findTask(this.#options.store, id)
-    return jsonAnswer(200, this.#told(task))
+    return jsonAnswer(200, this.#withOrigin(task))
   }
 
   async #post({ exchange, caller, names: [id = ''] }: Call): Promise<Answer> {
@@ -66,7 +66,7 @@ export class TaskRoutes {
       const position = await this.#act(id, action, caller)
       if (position !== undefined) {
         const { task } = await findTask(this.#options.store, id)
-        return jsonAnswer(200, this.#told(task), ['Freshet-Position', `${position}`])
+        return jsonAnswer(200, this.#withOrigin(task), ['Freshet-Position', `${position}`])
       }
     }
     throw tooMuchContention()
@@ -86,13 +86,13 @@ export class TaskRoutes {
     return result.committed ? result.position : undefined
   }
 
-  #told(task: StoredTask): Task {
+  #withOrigin(task: StoredTask): Task {
     const bucket = this.#options.buckets.get(task.bucket)
     return bucket?.record.migration?.task === task.id ? { ...task, from: migratesFrom(bucket) } : task
   }
 }
 
-/** A schema that was to come does not come. */
+/** Audits that a planned schema will not come into force. */
 function cancellationAudit(
   caller: Caller | undefined,
   { id: task, bucket, state }: StoredTask,
@@ -109,17 +109,17 @@ function released(task: StoredTask, bucket: Bucket | undefined): { reads: ReadVe
   return { reads: [{ key: bucket.key, version: bucket.version }], writes: endOf(task, bucket) }
 }
 
-/** What becomes of a task. Throws TASK_STATE. */
+/** The task after the action. Throws TASK_STATE. */
 function after(task: StoredTask, action: TaskAction): StoredTask {
   const { error: _, after: __, ...fresh } = task
   const isClients = task.state === 'running' && task.phase === 'changing' && task.by === 'client'
-  // A deletion goes through to the end: some of its objects are gone.
+  // A deletion cannot be cancelled: some of its objects are already deleted.
   const isOpen = task.state === 'running' || (task.state === 'failed' && task.kind === 'migration')
   if (action.do === 'cancel' && isOpen && task.kind !== 'deletion') {
     return { ...task, state: 'cancelled' }
   }
   if (action.do === 'resume' && task.state === 'failed' && task.kind === 'migration') {
-    // A client looks at all of them again; which are done, their versions tell.
+    // A client examines all objects again; their versions show which are done.
     if (task.by === 'client') return { ...fresh, state: 'running', phase: 'changing', done: 0 }
     return { ...fresh, state: 'running', ...(task.after === undefined ? {} : { after: task.after }) }
   }
@@ -129,7 +129,8 @@ function after(task: StoredTask, action: TaskAction): StoredTask {
   if (action.do === 'finish' && isClients) return { ...fresh, phase: 'checking', done: 0 }
   throw new FreshetError(
     'TASK_STATE',
-    `The task ${task.id} is a ${task.kind} by the ${task.by}, ${task.state} (${task.phase}), which does not go with ${action.do}.`,
+    `The task ${task.id} is a ${task.kind} by the ${task.by}, ${task.state} (${task.phase}), and does not accept ` +
+      `${action.do} in this state.`,
     { details: { task } },
   )
 }
@@ -145,7 +146,7 @@ function readAction(text: string): TaskAction {
   }
   throw new FreshetError(
     'BODY_INVALID',
-    'A task takes {"do":"resume"}, {"do":"cancel"}, {"do":"finish"} or {"do":"progress","after":ID,"done":N,"changed":N}.',
+    'A task accepts {"do":"resume"}, {"do":"cancel"}, {"do":"finish"} or {"do":"progress","after":ID,"done":N,"changed":N}.',
   )
 }
 

@@ -14,7 +14,7 @@ const NEW: JsonSchema = {
 const STEPS = [
   { rename: '/title', to: '/name' },
   { default: '/stock', value: 0 },
-  // Would do harm to an object that is new already.
+  // Would damage an object that is migrated already.
   { remove: '/note' },
 ]
 const BUCKET = '/db/shop/products'
@@ -74,7 +74,7 @@ async function objects(server: RunningServer): Promise<Map<string, Record<string
   return found
 }
 
-/** A patch of one object, in a commit on the version that it has. */
+/** Patches one object in a commit that depends on the object's version. */
 async function patchByCommit(server: RunningServer, path: string, patch: object): Promise<Response> {
   const version = Number((await server.fetch(path)).headers.get('etag')!.slice(1, -1))
   return server.fetch('/commit', jsonRequest('POST', { reads: [{ path, version }], writes: [{ path, patch }] }))
@@ -86,7 +86,7 @@ async function schemaVersion(server: RunningServer): Promise<number | undefined>
 }
 
 describe('the check of a large bucket', () => {
-  test('takes the schema when every object satisfies it; until then writes must satisfy both', async () => {
+  test('puts the schema into force when every object satisfies it; until then, writes must satisfy both', async () => {
     const store = createMemoryStore()
     const idle = await start(store, false)
     await idle.put(BUCKET, { kind: 'object', schema: OLD })
@@ -106,7 +106,7 @@ describe('the check of a large bucket', () => {
     await keeper.put(`${BUCKET}/x`, { name: 'n' })
   })
 
-  test('refuses the schema when one does not, and names it', async () => {
+  test('refuses the schema if an object does not satisfy it, and names the object', async () => {
     const server = await start()
     await fill(server, 1500, n => (n === 777 ? {} : { title: 't' }))
     const id = await configure(server, { schema: OLD })
@@ -130,20 +130,20 @@ describe('the check of a large bucket', () => {
 })
 
 describe('a migration by steps', () => {
-  test('changes each object once, and leaves alone what is written meanwhile', async () => {
+  test('changes each object once, and leaves objects alone that are written meanwhile', async () => {
     const store = createMemoryStore()
     const idle = await start(store, false)
     await fill(idle, 1000, n => ({ title: `t${n}`, n, note: 'old' }))
     const id = await configure(idle, { schema: NEW, migration: { name: 'rename', steps: STEPS } })
     expect(await schemaVersion(idle)).toBe(1)
-    // Before any is changed: whole, patched (by which it is migrated), refused, deleted.
+    // Writes before the migration reaches any object: replaced, patched (which migrates it), refused, deleted.
     await idle.put(`${BUCKET}/1`, { name: 'mine', stock: 7, note: 'new' })
     const patch = jsonRequest('PATCH', { stock: 5, note: 'new' }, { 'content-type': 'application/merge-patch+json' })
     expect((await idle.fetch(`${BUCKET}/2`, patch)).status).toBe(200)
     const old = await idle.fetch(`${BUCKET}/3`, jsonRequest('PUT', { title: 'old' }))
     expect(await problemOf(old)).toMatchObject({ code: 'SCHEMA_VIOLATED' })
     await idle.fetch(`${BUCKET}/4`, { method: 'DELETE' })
-    // A change of other settings does not begin it anew.
+    // A change of other settings does not restart the migration.
     await idle.put(BUCKET, { kind: 'object', schema: NEW, lifetimeMs: 1000 })
     expect(await taskOf(idle, id)).toMatchObject({ state: 'running', done: 0, from: expect.any(Number) })
     const keeper = await start(store)
@@ -157,7 +157,7 @@ describe('a migration by steps', () => {
     expect(list.tasks.map(task => task.id)).toEqual([id])
   })
 
-  test('changes also what a commit patches before its turn', async () => {
+  test('also changes an object that a commit patches before its turn', async () => {
     const store = createMemoryStore()
     const idle = await start(store, false)
     await fill(idle, 1000, n => ({ title: `t${n}` }))
@@ -168,7 +168,7 @@ describe('a migration by steps', () => {
     expect((await objects(keeper)).get('1')).toEqual({ name: 't1', stock: 5 })
   })
 
-  test('loses no write of those who write at the same time, and changes none twice', async () => {
+  test('loses no concurrent write, and changes no object twice', async () => {
     const store = createMemoryStore()
     let migrated = 0
     const counting = withMethods(store, {
@@ -186,7 +186,7 @@ describe('a migration by steps', () => {
     const written = new Map<string, object>()
     const writer = async (seed: number) => {
       for (let i = 0; (await taskOf(server, id)).state === 'running'; i++) {
-        // Each writer has ids of its own, so the last that it wrote is what must be there.
+        // Each writer has its own ids, so the last value that it wrote must be stored.
         const name = `${((i * 31) % 500) * 2 + seed}`
         const value = { name: `writer ${seed}`, stock: i }
         await server.put(`${BUCKET}/${name}`, value)
@@ -208,7 +208,7 @@ describe('a migration by steps', () => {
     expect(untouched).toBe(1000 - written.size)
   })
 
-  test('lets a write stand that comes between the look at a page and its commit', async () => {
+  test('keeps a write that comes between reading a page and committing it', async () => {
     const store = createMemoryStore()
     const theirs = Buffer.from('{"name":"theirs","stock":9}')
     let isDone = false
@@ -234,7 +234,7 @@ describe('a migration by steps', () => {
     expect(found.has('11')).toBe(false)
   })
 
-  test('goes on where it was after its server is gone', async () => {
+  test('continues where it was after its server has stopped', async () => {
     const store = createMemoryStore()
     let left = 3
     const dying = withMethods(store, {
@@ -260,7 +260,7 @@ describe('a migration by steps', () => {
     )
   })
 
-  test('stops at what it cannot make fit, and goes on when that is corrected', async () => {
+  test('stops at an object that it cannot convert, and continues once that is corrected', async () => {
     const server = await start()
     await fill(server, 300, n => (n === 150 ? { title: 7 } : { title: `t${n}` }))
     const id = await configure(server, { schema: NEW, migration: { steps: STEPS } })
@@ -277,7 +277,7 @@ describe('a migration by steps', () => {
 })
 
 describe('a migration by a client', () => {
-  test('is done when the server has found every object to fit', async () => {
+  test('is done when the server has found that every object satisfies the schema', async () => {
     const server = await start()
     await fill(server, 3, n => ({ title: `t${n}` }))
     const id = await configure(server, { schema: NEW, migration: { by: 'client', name: '0001-names' } })
@@ -306,12 +306,12 @@ describe('a migration by a client', () => {
     [{ do: 'stop' }],
     [{ do: 'resume', after: 'a' }],
     [{ do: 'progress', after: 'a', done: -1, changed: 0 }],
-  ])('cannot be told %j', async action => {
+  ])('does not accept %j', async action => {
     const server = await start()
     expect(await problemOf(await tell(server, 'x', action))).toMatchObject({ code: 'BODY_INVALID' })
   })
 
-  test('that is not there is not found', async () => {
+  test('that does not exist is not found', async () => {
     const server = await start()
     expect(await problemOf(await server.fetch('/tasks/none'))).toMatchObject({ status: 404, code: 'TASK_NOT_FOUND' })
   })

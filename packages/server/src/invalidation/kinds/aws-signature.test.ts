@@ -26,6 +26,6 @@ test("a request is signed as in AWS's own example", () => {
   )
 })
 
-test('a time is written as AWS wants it', () => {
+test('a time has the format of AWS', () => {
   expect(amzDate(new Date('2015-08-30T12:36:00.123Z'))).toBe('20150830T123600Z')
 })

@@ -10,7 +10,7 @@ export interface AwsRequest {
   readonly path: string
   /** Canonical already: sorted and encoded. */
   readonly query?: string
-  /** All of them are signed; `host` must be among them. */
+  /** All of them are signed. `host` must be among them. */
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
 }

@@ -1,7 +1,7 @@
 /**
- * Cloudflare, by `purge_cache` (https://developers.cloudflare.com/api/resources/cache/methods/purge/): objects by URL,
- * lists by tag; without tags, lists with parameters stay until they expire. How many calls it takes depends on the plan,
- * down to five in a minute: `intervalMs` says how far apart they are, and 429 is heeded.
+ * Cloudflare, by `purge_cache` (https://developers.cloudflare.com/api/resources/cache/methods/purge/): objects by URL, lists by
+ * tag; without tags, lists with parameters stay until they expire. The number of calls that it accepts depends on the plan,
+ * down to five in a minute: `intervalMs` sets the time between calls, and 429 is obeyed.
  */
 import { EVERYTHING, isBucketPath, type PurgeBatch, tagOfPath } from '@freshet/core/coherence/invalidation'
 import type { CacheConfig } from '../cache-config.js'

@@ -1,9 +1,8 @@
 /**
- * CloudFront, by CreateInvalidation
- * (https://docs.aws.amazon.com/cloudfront/latest/APIReference/API_CreateInvalidation.html). A batch that is sent again has
- * its CallerReference again, and is then neither done nor paid for twice. Lists are invalidated by a wildcard over their
- * queries, of which 15 may be in progress; so a batch with more buckets is several invalidations, and while CloudFront
- * says that there are too many, it is asked again later.
+ * CloudFront, by CreateInvalidation (https://docs.aws.amazon.com/cloudfront/latest/APIReference/API_CreateInvalidation.html). A
+ * batch that is sent again has the same CallerReference, so it is neither done nor paid for twice. Lists are invalidated by a
+ * wildcard over their queries, of which 15 may be in progress. So a batch with more buckets becomes several invalidations, and
+ * while CloudFront reports that there are too many, they are retried later.
  */
 import { EVERYTHING, isBucketPath, type PurgeBatch } from '@freshet/core/coherence/invalidation'
 import type { CacheConfig } from '../cache-config.js'
@@ -15,7 +14,7 @@ const API = 'https://cloudfront.amazonaws.com'
 const NAMESPACE = 'http://cloudfront.amazonaws.com/doc/2020-05-31/'
 const TARGETS_PER_BATCH = 1000
 const WILDCARDS_PER_CALL = 15
-/** CloudFront is a service of the whole world, which signs as if it were there. */
+/** CloudFront is a global service, whose requests are signed for this region. */
 const REGION = 'us-east-1'
 
 export class CloudFront implements CacheKind {
@@ -31,7 +30,7 @@ export class CloudFront implements CacheKind {
 
   async purge({ targets, reference }: PurgeBatch): Promise<void> {
     if (targets[0] === EVERYTHING) return this.#invalidate(['/db/*'], reference)
-    // An id that ends in a star is a wildcard to CloudFront: more than enough is invalidated then.
+    // CloudFront takes an id that ends in a star for a wildcard: it then invalidates more than necessary.
     await this.#invalidate(targets, reference)
     const lists = targets.filter(isBucketPath).map(path => `${path}?*`)
     for (const [i, chunk] of chunksOf(lists, WILDCARDS_PER_CALL).entries()) {

@@ -1,4 +1,4 @@
-/** The kind of a configured cache. */
+/** Creates the kind of a configured cache. */
 import type { CacheConfig } from '../cache-config.js'
 import type { CacheKind } from '../cache-kind.js'
 import { Cloudflare } from './cloudflare.js'

@@ -1,6 +1,6 @@
 /**
  * Fastly, by its purge API (https://www.fastly.com/documentation/reference/api/purging/): with tags, up to 256 in a call,
- * lists included; without, one call for each URL, and lists with parameters stay until they expire.
+ * including lists; without tags, one call for each URL, and lists with parameters stay until they expire.
  */
 import { EVERYTHING, type PurgeBatch, tagOfPath } from '@freshet/core/coherence/invalidation'
 import type { CacheConfig } from '../cache-config.js'

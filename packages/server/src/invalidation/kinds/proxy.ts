@@ -1,9 +1,9 @@
 /**
- * The caches that stand before a server and are told one URL at a time: Varnish, Squid, Traffic Server and nginx. The
- * secret goes in the header that the shipped configurations look for.
+ * The caches in front of a server that are purged one URL at a time: Varnish, Squid, Traffic Server and nginx. The secret is
+ * sent in the header that the shipped configurations check.
  *
- * What lists they have under which query, nobody knows but they. Varnish is told by an expression, if its VCL takes one
- * (`bans`). The others are told of the plain list only; lists with parameters stay until they expire.
+ * Only the caches know which lists they keep under which query. Varnish is sent an expression, if its VCL supports that
+ * (`bans`). The others purge only the plain list; lists with parameters stay until they expire.
  */
 import { EVERYTHING, isBucketPath, type PurgeBatch, type PurgeTarget } from '@freshet/core/coherence/invalidation'
 import { type Path, POSITION_HEADER, type Position, parsePosition } from '@freshet/protocol'
@@ -12,7 +12,7 @@ import { allOf, type CacheKind, expectStatus, isSuccess, PurgeFailure } from '..
 import { Requests } from '../send-request.js'
 
 const SECRET_HEADER = 'Freshet-Purge-Secret'
-/** An expression over URLs: what else to drop. A VCL that does not know it purges the URL alone. */
+/** An expression over URLs that are to be dropped, too. A VCL that does not know the header purges only the URL. */
 const BAN_HEADER = 'Freshet-Ban'
 
 const BATCH_MAX = 500
@@ -26,7 +26,7 @@ abstract class ProxyKind implements CacheKind {
   readonly requests: Requests = new Requests()
   readonly url: string
   readonly headers: HeaderFields
-  /** Copies are kept by host, so each is told of. */
+  /** Caches keep copies by host, so each path is purged for each host. */
   readonly #hosts: readonly string[]
 
   constructor({ url = '', secret, sites = [url] }: CacheConfig) {
@@ -50,7 +50,7 @@ abstract class ProxyKind implements CacheKind {
       ...{ method, url: this.url + path, host },
       headers: { ...this.headers, ...headers },
     })
-    // 404 is what Squid and Traffic Server say when they have no copy.
+    // Squid and Traffic Server answer 404 when they have no copy.
     expectStatus(answer, `${method} ${path}`, status => isSuccess(status) || status === 404)
   }
 }
@@ -73,21 +73,21 @@ export class Varnish extends ProxyKind {
   protected tell(host: string, target: PurgeTarget): Promise<void> {
     if (target === EVERYTHING) return this.request('PURGE', host, '/db', { [BAN_HEADER]: '^/db/' })
     const isBanned = this.canPurgeEverything && isBucketPath(target)
-    // Names hold nothing that means something in an expression.
+    // Names contain no character that has a meaning in an expression.
     return this.request('PURGE', host, target, isBanned ? { [BAN_HEADER]: `^${target}($|\\?)` } : {})
   }
 }
 
 /**
- * nginx as it is distributed cannot purge, but it can be made to fetch a copy anew, which replaces the old one. What no
- * longer exists has no new copy: a deleted object stays until it expires.
+ * nginx as distributed cannot purge, but it can be made to fetch a copy again, which replaces the old one. A deleted object has
+ * no new copy, so its old copy stays until it expires.
  */
 export class RefreshingNginx extends ProxyKind {
   protected async tell(host: string, path: Path, readTo: Position): Promise<void> {
     const answer = await this.requests.send({ method: 'HEAD', url: this.url + path, host, headers: this.headers })
     expectStatus(answer, `HEAD ${path}`, status => isSuccess(status) || status === 404)
-    // An answer from the cache looks the same, but for the position that it was read at.
+    // An answer from the cache differs only in the position at which it was read.
     const position = parsePosition(String(answer.headers[POSITION_HEADER])) ?? readTo
-    if (position < readTo) throw new PurgeFailure(`${path} was not fetched anew; is the secret right?`, answer)
+    if (position < readTo) throw new PurgeFailure(`${path} was not fetched again. Is the secret right?`, answer)
   }
 }

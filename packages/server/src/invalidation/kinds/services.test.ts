@@ -51,7 +51,7 @@ describe('Fastly', () => {
   })
   const config = { name: 'f', kind: 'fastly', service: SERVICE, secret: SERVICE_SECRET } as const
 
-  test('is told up to 256 tags in one call', async () => {
+  test('is sent up to 256 tags in one call', async () => {
     const kind = using(new Fastly({ ...config, url: fastly.url, tags: true }), fastly)
     await kind.purge(batchOf([LISTS, ...objects(kind.batchMax - 1)]))
     expect(fastly.asked).toHaveLength(1)
@@ -66,7 +66,7 @@ describe('Fastly', () => {
     expect(JSON.parse(fastly.asked[0]!.body)).toEqual({ surrogate_keys: [LISTS] })
   })
 
-  test('without tags it is told of each URL at each site', async () => {
+  test('without tags is sent each URL at each site', async () => {
     const kind = using(new Fastly({ ...config, url: fastly.url, sites: SITES }), fastly)
     await kind.purge(batchOf([GREEN, LISTS]))
     expect(fastly.asked.map(({ url }) => url).sort()).toEqual([
@@ -77,13 +77,13 @@ describe('Fastly', () => {
     ])
   })
 
-  test('everything is one call', async () => {
+  test('purges everything in one call', async () => {
     const kind = using(new Fastly({ ...config, url: fastly.url, tags: true }), fastly)
     await kind.purge(batchOf(['*']))
     expect(fastly.asked.map(({ url }) => url)).toEqual([`/service/${SERVICE}/purge_all`])
   })
 
-  test('a wrong secret is a failure', async () => {
+  test('a wrong secret makes the purge fail', async () => {
     const kind = using(new Fastly({ ...config, secret: 'wrong', url: fastly.url, tags: true }), fastly)
     await expect(kind.purge(batchOf([GREEN]))).rejects.toMatchObject({ name: 'PurgeFailure', status: 401 })
   })
@@ -92,7 +92,7 @@ describe('Fastly', () => {
 describe('Cloudflare', () => {
   const config = { name: 'c', kind: 'cloudflare', zone: ZONE, secret: SERVICE_SECRET, sites: SITES } as const
 
-  test('is told of objects by URL at each site and of lists by tag, as many as one call takes', async () => {
+  test('is sent objects by URL at each site and lists by tag, as many as one call takes', async () => {
     const cloudflare = await startCloudflare()
     const kind = using(new Cloudflare({ ...config, url: `${cloudflare.url}/client/v4`, tags: true }), cloudflare)
     await kind.purge(batchOf([LISTS, ...objects(kind.batchMax - 1)]))
@@ -103,7 +103,7 @@ describe('Cloudflare', () => {
     expect(bodies).toHaveLength(2)
   })
 
-  test('takes fewer where the plan does', async () => {
+  test('is sent fewer if the plan allows fewer', async () => {
     const cloudflare = await startCloudflare({ itemsMax: 30 })
     const url = `${cloudflare.url}/client/v4`
     const kind = using(new Cloudflare({ ...config, url, itemsMax: 30 }), cloudflare)
@@ -111,14 +111,14 @@ describe('Cloudflare', () => {
     expect(cloudflare.asked.map(({ body }) => JSON.parse(body).files.length)).toEqual([30])
   })
 
-  test('everything is one call', async () => {
+  test('purges everything in one call', async () => {
     const cloudflare = await startCloudflare()
     const kind = using(new Cloudflare({ ...config, url: `${cloudflare.url}/client/v4` }), cloudflare)
     await kind.purge(batchOf(['*']))
     expect(cloudflare.asked.map(({ body }) => body)).toEqual(['{"purge_everything":true}'])
   })
 
-  test('who asks too often is told how long to wait', async () => {
+  test('after too many calls, the delay that it asks for is kept', async () => {
     const cloudflare = await startCloudflare({ callsMax: 1 })
     const kind = using(new Cloudflare({ ...config, url: `${cloudflare.url}/client/v4` }), cloudflare)
     await kind.purge(batchOf([GREEN]))
@@ -142,20 +142,20 @@ describe('CloudFront', () => {
     kind = using(new CloudFront({ ...config, url: cloudFront.url }), cloudFront)
   })
 
-  test('invalidates objects, and lists with whatever parameters', async () => {
+  test('invalidates objects, and lists with any parameters', async () => {
     await kind.purge(batchOf([GREEN, LISTS, `${LISTS}/it's`], 'r'))
     expect(cloudFront.made.get('r')).toEqual([GREEN, LISTS, `${LISTS}/it&#39;s`])
     expect(cloudFront.made.get('r-lists-0')).toEqual([`${LISTS}?*`])
   })
 
-  test('a batch sent again under its reference is not made again', async () => {
+  test('a batch that is sent again under its reference is not invalidated twice', async () => {
     await kind.purge(batchOf([GREEN, LISTS], 'r'))
     await kind.purge(batchOf([GREEN, LISTS], 'r'))
     expect(cloudFront.made.size).toBe(2)
     await expect(kind.purge(batchOf([LISTS], 'r'))).rejects.toMatchObject({ status: 409 })
   })
 
-  test('more wildcards than may be in progress come through when the earlier ones are done', async () => {
+  test('more wildcards than may be in progress succeed when the earlier ones are done', async () => {
     const batch = batchOf(buckets(20), 'r')
     await expect(kind.purge(batch)).rejects.toThrow('TooManyInvalidationsInProgress')
     cloudFront.finish()
@@ -163,12 +163,12 @@ describe('CloudFront', () => {
     expect([...cloudFront.made.values()].map(paths => paths.length)).toEqual([20, 15, 5])
   })
 
-  test('a whole batch is within its limits', async () => {
+  test('a full batch stays within its limits', async () => {
     await kind.purge(batchOf([LISTS, ...objects(kind.batchMax - 1)]))
     expect(cloudFront.made.size).toBe(2)
   })
 
-  test('everything is one wildcard', async () => {
+  test('purges everything with one wildcard', async () => {
     await kind.purge(batchOf(['*'], 'r'))
     expect(cloudFront.made.get('r')).toEqual(['/db/*'])
   })

@@ -1,4 +1,4 @@
-/** For tests: buckets and namespaces that are deleted, over any store. */
+/** For tests: deletion of buckets and namespaces, over any store. */
 import type { Store } from '@freshet/core/store'
 import type { BucketAnswer, NamespaceAnswer, Task } from '@freshet/protocol'
 import { afterEach, expect, test } from 'vitest'
@@ -66,13 +66,13 @@ async function codeOf(answer: Promise<Response>): Promise<string> {
 type OpenStore = () => Promise<Store>
 
 export function testBucketDeletion(name: string, open: OpenStore): void {
-  test(`${name}: a deleted bucket is gone with its objects, settings, indexes and schemas, and the log names every one`, () =>
+  test(`${name}: a deleted bucket is gone with its objects, settings, indexes and schemas, and the log names each object`, () =>
     goesWhole(open))
-  test(`${name}: nothing is written to a bucket that is being deleted, and a restart goes on with it`, () =>
+  test(`${name}: nothing is written to a bucket that is being deleted, and the deletion continues after a restart`, () =>
     survivesRestart(open))
-  test(`${name}: writers at the same moment either come before the deletion, or are refused, or write to the bucket that follows`, () =>
+  test(`${name}: concurrent writes come before the deletion, are refused, or go to the next bucket of that name`, () =>
     racesWriters(open))
-  test(`${name}: only admins delete, it is in the audit, and quotas come out right`, () => isForAdmins(open))
+  test(`${name}: only admins delete, the audit has it, and quotas stay correct`, () => isForAdmins(open))
   test(`${name}: a namespace is deleted with all its buckets, or not at all`, () => deletesNamespace(open))
 }
 
@@ -98,7 +98,7 @@ async function goesWhole(open: OpenStore): Promise<void> {
   for (let n = 0; n < 250; n++) expect(changed).toContain(`shop/products/${n}`)
   expect(changed).toContain('shop/products')
   if (found !== undefined) expect(entries.flatMap(({ tags }) => tags)).toContain(found)
-  // Under the same name there is another bucket then.
+  // Creates a new bucket of the same name.
   await server.put(`${BUCKET}/a`, { n: 'no number' })
   expect(await (await server.fetch(`${BUCKET}?settings`)).json()).toEqual({ kind: 'object' })
   expect(await (await server.fetch(`${BUCKET}?schemas`)).json()).toEqual({ schemas: [] })
@@ -109,7 +109,7 @@ async function goesWhole(open: OpenStore): Promise<void> {
   expect(await (await server.fetch(`${BUCKET}?schemas`)).json()).toMatchObject({ schemas: [{ version: 1 }] })
 }
 
-/** By the index. What the result depends on. */
+/** Uses the index. Returns what the result depends on. */
 async function findBooks(server: RunningServer, store: Store): Promise<string> {
   await until(async () => (await store.indexes('shop/products')).every(({ isReady }) => isReady))
   const found = (await (await server.fetch(BOOKS)).json()) as { items: unknown[]; dependsOn: string[] }
@@ -143,7 +143,7 @@ async function survivesRestart(open: OpenStore): Promise<void> {
   for (const answer of refused) expect(await codeOf(answer)).toBe('BUCKET_DELETING')
   expect(await codeOf(idle.fetch(`/tasks/${id}`, jsonRequest('POST', { do: 'cancel' })))).toBe('TASK_STATE')
   expect((await idle.fetch(`${BUCKET}/1`)).status).toBe(200)
-  // Stops when a part is deleted, in the middle of it.
+  // Fails when a part of the objects is deleted.
   let commits = 0
   let stuck: () => void = () => undefined
   const isStuck = new Promise<void>(resolve => {
@@ -153,7 +153,7 @@ async function survivesRestart(open: OpenStore): Promise<void> {
     commit: commit => {
       if (!commit.writes.some(write => 'delete' in write) || ++commits <= 2) return store.commit(commit)
       stuck()
-      return Promise.reject(new Error('The power is gone.'))
+      return Promise.reject(new Error('Power failure.'))
     },
   })
   const first = await startServer({ store: dying })
@@ -192,7 +192,7 @@ async function racesWriters(open: OpenStore): Promise<void> {
   const { entries } = await store.scan('shop/products', { limit: 10_000 })
   const record = await store.get('shop/products')
   expect(record).toBeDefined()
-  // What is there was written after the bucket was made again, all of it.
+  // Every stored object was written after the bucket was created again.
   for (const { version } of entries) expect(version).toBeGreaterThanOrEqual(record!.version)
   expect(entries.map(({ id }) => id).every(id => written.includes(id))).toBe(true)
 }
