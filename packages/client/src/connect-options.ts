@@ -1,4 +1,4 @@
-/** What can be said to `connect`, and what it means to say nothing. */
+/** The options of `connect` and their defaults. */
 import type { ReadMode } from '@freshet/core/coherence'
 import { FreshetError } from '@freshet/protocol'
 import type { Clock } from './clock/pessimistic-clock.js'
@@ -10,44 +10,54 @@ import type { ReadEvent } from './reading/served.js'
 import type { RecordOption } from './recording/record-options.js'
 import type { OutboxStorage } from './writing/outbox.js'
 
-/** What can be said to `connect`. All of it may be left out. */
+/** The options of `connect`. All of them are optional. */
 export interface ConnectOptions {
-  /** How many milliseconds others' writes may take to be seen by reads of mode 'session'; default 1000. Own writes take none. */
+  /**
+   * After how many milliseconds reads of mode 'session' must see other clients' writes; default 1000. They see own writes at
+   * once.
+   */
   readonly staleness?: number
   /** `db.session.token` of the session that this one continues. */
   readonly token?: string
   /**
-   * Who asks, where the server has rules: a token (JWT), or a function that gets one, and is called again when it is refused. One
-   * connection is one person's: connect again for another. (`token` is another thing: where a session goes on.)
+   * For a server with rules: a token (JWT), or a function that gets one and is called again when the server refuses it. A
+   * connection belongs to one user: connect again for another. (`token` is something else: it continues a session.)
    */
   readonly authorization?: Authorization
-  /** How reads are done that do not say otherwise; default 'session'. */
+  /** The default mode of reads; default 'session'. */
   readonly read?: ReadMode
-  /** How the session learns of changes ahead of reads: not at all, the default, by asking regularly, or by being told. */
+  /**
+   * How the session learns of changes ahead of reads: 'on-demand', not at all (the default); 'poll', by asking regularly; or
+   * 'push', from events.
+   */
   readonly refresh?: 'on-demand' | 'poll' | 'push'
-  /** For each operation as a whole, with everything it may need; default 10,000. */
+  /** The time limit of each operation as a whole, including retries; default 10,000. */
   readonly timeoutMs?: number
   /**
-   * How often something that failed in passing is tried again; default 5. A write of which nobody knows whether it was done is tried
-   * until its time is up; with 0 it is not tried again either.
+   * How often a temporary failure is retried; default 5. A write whose outcome is unknown is retried until its time is up; with
+   * 0 it is not retried either.
    */
   readonly retriesMax?: number
-  /** How much this process keeps of what it has read: 16 MiB, in browsers 0, nothing, since they have a cache of their own. */
+  /**
+   * How many bytes of what it has read this process keeps; default 16 MiB, in browsers 0, since they have a cache of their own.
+   */
   readonly memoryBytesMax?: number
-  /** Called after every read: where it was answered, and how fast. It must not throw. */
+  /** Called after every read, with its source and its duration. It must not throw. */
   readonly onRead?: (event: ReadEvent) => void
   /**
-   * `localStorage`, or what is like it: each write is noted there until it is answered, and what is left of them after a
-   * reload, a crash or a time without network can be sent again: `db.outbox.flush()`. It takes effect once all the same.
+   * `localStorage` or the like: each write is stored there until it is answered. After a reload, a crash or a time without
+   * network, `db.outbox.flush()` sends the remaining writes again; each still takes effect once.
    */
   readonly outbox?: OutboxStorage
-  /** Takes lines that tell what was read and written, without the values: `freshet check` finds every broken promise. */
+  /**
+   * Takes lines that record what was read and written, without the values; with them, `freshet check` finds every broken promise.
+   */
   readonly record?: RecordOption
-  /** Instead of the platform's. */
+  /** Replaces the platform's `fetch`. */
   readonly fetch?: Fetch
-  /** Milliseconds that never go back, and never slower than real time. */
+  /** A clock in milliseconds that never goes back, and never runs slower than real time. */
   readonly clock?: Clock
-  /** From 0 to 1, for the jitter of back-off. */
+  /** A random number from 0 to 1, for the jitter of back-off. */
   readonly random?: () => number
 }
 
@@ -55,7 +65,7 @@ type Optional = 'token' | 'authorization' | 'onRead' | 'record' | 'outbox'
 
 export type Settings = Required<Omit<ConnectOptions, Optional>> & Pick<ConnectOptions, Optional>
 
-/** Node has no cache in its fetch; browsers do. */
+/** Browsers have a cache in their fetch; Node does not. */
 export const HAS_BROWSER_CACHE: boolean =
   (globalThis as { process?: { versions?: { node?: string } } }).process?.versions?.node === undefined
 
@@ -70,7 +80,7 @@ export function completeOptions(given: ConnectOptions): Settings {
     timeoutMs: 10_000,
     retriesMax: 5,
     memoryBytesMax: HAS_BROWSER_CACHE ? 0 : 16 * 1024 * 1024,
-    // Browsers want their fetch called as a function of theirs, not as a method of something else.
+    // Browsers refuse a call of fetch as a method of another object.
     fetch: (url, init) => globalThis.fetch(url, init),
     clock: createPessimisticClock(),
     random: Math.random,
@@ -86,7 +96,7 @@ export function completeOptions(given: ConnectOptions): Settings {
   return settings
 }
 
-/** The address without a slash at its end. Relative ones are taken from the page's. Throws OPTIONS_INVALID. */
+/** The address without a slash at its end. A relative one is resolved against the page's address. Throws OPTIONS_INVALID. */
 export function baseOf(url: string): string {
   const page = (globalThis as { location?: { href: string } }).location?.href
   const parsed = URL.canParse(url, page) ? new URL(url, page) : undefined
@@ -103,12 +113,12 @@ function withoutUndefined(given: ConnectOptions): ConnectOptions {
 function checkNames(given: object, known: readonly string[]): void {
   const unknown = Object.keys(given).find(name => !known.includes(name))
   if (unknown === undefined) return
-  throw new FreshetError('OPTIONS_INVALID', `connect has no option ${unknown}. It has ${known.join(', ')}.`)
+  throw new FreshetError('OPTIONS_INVALID', `connect has no option ${unknown}. Its options are ${known.join(', ')}.`)
 }
 
 function checkNumber(name: string, value: number, min: number): void {
   if (typeof value !== 'number' || !(value >= min) || value === Number.POSITIVE_INFINITY) {
-    throw invalid(name, `a number, at least ${min}`, value)
+    throw invalid(name, `a number of at least ${min}`, value)
   }
 }
 

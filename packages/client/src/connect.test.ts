@@ -17,7 +17,7 @@ async function failure(promise: Promise<unknown>): Promise<{ code: string; messa
   )
 }
 
-describe('connect says what is there instead of a Freshet server', () => {
+describe('connect reports what answers instead of a Freshet server', () => {
   test('a web page', async () => {
     const error = await failure(
       connect('http://localhost:3000', answering(200, '<!doctype html><title>Shop', 'text/html')),
@@ -28,18 +28,18 @@ describe('connect says what is there instead of a Freshet server', () => {
     expect(error.message).toContain('text/html, beginning with "<!doctype html><title>Shop"')
   })
 
-  test("somebody else's 404", async () => {
+  test("another server's 404", async () => {
     const error = await failure(connect('http://localhost:3000', answering(404, '<h1>Not Found</h1>', 'text/html')))
     expect(error).toMatchObject({ code: 'REQUEST_FAILED', details: { status: 404 } })
     expect(error.message).toContain('<h1>Not Found</h1>')
   })
 
-  test('JSON of another kind', async () => {
+  test('other JSON', async () => {
     const error = await failure(connect('http://localhost:3000', answering(200, '{"ok":true}', 'application/json')))
     expect(error.code).toBe('ANSWER_INVALID')
   })
 
-  test('nothing', async () => {
+  test('no answer', async () => {
     let tries = 0
     const fetch = async () => {
       tries++
@@ -56,9 +56,9 @@ describe('connect says what is there instead of a Freshet server', () => {
 describe('connect refuses', () => {
   test.each([
     [{ stalenessMs: 5 }, 'connect has no option stalenessMs'],
-    [{ staleness: -1 }, 'staleness must be a number, at least 0, not -1'],
-    [{ staleness: '5' }, 'staleness must be a number, at least 0, not "5"'],
-    [{ timeoutMs: 0 }, 'timeoutMs must be a number, at least 1'],
+    [{ staleness: -1 }, 'staleness must be a number of at least 0, not -1'],
+    [{ staleness: '5' }, 'staleness must be a number of at least 0, not "5"'],
+    [{ timeoutMs: 0 }, 'timeoutMs must be a number of at least 1'],
     [{ refresh: 'often' }, 'refresh must be one of on-demand, poll, push'],
     [{ read: 'newest' }, "read must be 'any', 'session', 'current' or within(ms)"],
   ])('%o', async (options, message) => {
@@ -71,7 +71,7 @@ describe('connect refuses', () => {
     expect(await failure(connect(url))).toMatchObject({ code: 'OPTIONS_INVALID' })
   })
 
-  test('a token that is none', async () => {
+  test('text that is not a token', async () => {
     const { url, fetch } = new FakeOrigin()
     expect(await failure(connect(url, { fetch, token: 'nonsense' }))).toMatchObject({ code: 'TOKEN_INVALID' })
   })
@@ -84,7 +84,7 @@ describe('connect refuses', () => {
   })
 })
 
-test('a path in the address is kept, so that a server may live behind a prefix', async () => {
+test('a path in the address is kept, so that a server may be behind a prefix', async () => {
   const origin = new FakeOrigin()
   const urls: string[] = []
   const fetch: ConnectOptions['fetch'] = (url, init) => {
@@ -95,7 +95,7 @@ test('a path in the address is kept, so that a server may live behind a prefix',
   expect(urls[0]).toMatch(/^http:\/\/freshet\.test\/data\/coherence\?nonce=[0-9a-f]{16}$/)
 })
 
-test('no two heads are asked for under the same name, and none from a cache', async () => {
+test('no two heads are requested under the same URL, and none from a cache', async () => {
   const origin = new FakeOrigin()
   const db = await connect(origin.url, { fetch: origin.fetch })
   await db.session.refresh()

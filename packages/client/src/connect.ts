@@ -1,4 +1,4 @@
-/** Puts the parts together and fetches the first head. */
+/** Creates the parts of a connection and fetches the first head. */
 
 import { ServerClock } from '@freshet/core/clock'
 import { Session } from '@freshet/core/coherence'
@@ -19,7 +19,7 @@ import { Writer } from './writing/writer.js'
 
 /**
  * Connects to a Freshet server. Throws OPTIONS_INVALID, TOKEN_INVALID, and REQUEST_FAILED, REQUEST_TIMEOUT or
- * ANSWER_INVALID if there is no such server. `connect<Buckets>` knows what is in each bucket, as `freshet gen` writes it.
+ * ANSWER_INVALID if there is no such server. `Buckets` is the type of each bucket's objects, as `freshet gen` writes it.
  */
 export async function connect<Buckets extends BucketTypes<Buckets> = Record<never, object>>(
   url: string,
@@ -64,13 +64,13 @@ export async function connect<Buckets extends BucketTypes<Buckets> = Record<neve
   return new Database(parts, shown, () => controller.abort(closedByCaller()))
 }
 
-/** Loaded only when asked for. */
+/** Loaded only with the option. */
 async function authorize({ fetch, authorization }: Settings, base: string): Promise<AuthorizedFetch | undefined> {
   if (authorization === undefined) return undefined
   return new (await import('./http/authorization.js')).AuthorizedFetch(fetch, authorization, base)
 }
 
-/** Loaded only when asked for. */
+/** Loaded only with the option. */
 async function refreshAhead(
   refresh: 'poll' | 'push',
   { reader, ...parts }: Omit<BackgroundOptions, 'lastReadMs' | 'readAhead'> & { readonly reader: Reader },
@@ -80,12 +80,12 @@ async function refreshAhead(
   void new BackgroundRefresh({ ...parts, lastReadMs: () => reader.lastReadMs, readAhead })[refresh]()
 }
 
-/** Loaded only when asked for. */
+/** Loaded only with the option. */
 async function openOutbox({ outbox }: Settings, base: string, closed: AbortSignal): Promise<Outbox | undefined> {
   return outbox && new (await import('./writing/outbox.js')).Outbox(outbox, base, closed)
 }
 
-/** Loaded only when asked for: most programs never record, and should not carry what it takes. */
+/** Loaded only with the option: most programs never record, and should not carry the code for it. */
 async function createRecorder(
   { record, token }: Settings,
   parts: Pick<SessionRecorderOptions, 'session' | 'transport' | 'closed'>,
@@ -104,7 +104,7 @@ async function createRecorder(
 }
 
 function closedByCaller(): FreshetError {
-  return new FreshetError('REQUEST_FAILED', 'The connection was closed by db.close(). Connect again to go on.', {
+  return new FreshetError('REQUEST_FAILED', 'The connection was closed by db.close(). Connect again to continue.', {
     details: { closed: true, outcome: 'unknown' },
   })
 }

@@ -1,4 +1,4 @@
-/** The door for packages that add a door to the client: the connection, and what its requests are made with. */
+/** The entry point for packages that extend the client: the connection, and what its requests are made with. */
 
 export type { Database, DatabaseParts } from './database.js'
 export { isLost, isPassing, retry } from './http/back-off.js'

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { createScene, holdFirstAnswer } from '../testing/scene.js'
 
-describe('a list that is slow', () => {
-  test('denies nothing that a read of an object has shown meanwhile', async () => {
+describe('a slow list', () => {
+  test('contradicts no read of an object that ended meanwhile', async () => {
     const { origin, db } = await createScene()
     const products = db.bucket('shop/products')
     const release = holdFirstAnswer(origin, target => target.includes('embed'))
@@ -16,7 +16,7 @@ describe('a list that is slow', () => {
 })
 
 describe('lists', () => {
-  test('go on page by page, with the id and the version of each', async () => {
+  test('continue page by page, with the id and the version of each object', async () => {
     const { origin, db } = await createScene()
     for (const id of ['2', '3', '4', '5']) origin.put(`shop/products/${id}`, { price: Number(id) })
     const found: unknown[] = []
@@ -26,7 +26,7 @@ describe('lists', () => {
     expect(origin.count('/db/shop/products?')).toBe(3)
   })
 
-  test('spell their parameters in the one canonical order', async () => {
+  test('send their parameters in the one canonical order', async () => {
     const { origin, db } = await createScene()
     origin.put('shop/products/a', {})
     await db.session.refresh()
@@ -34,7 +34,7 @@ describe('lists', () => {
     expect(origin.sent.at(-1)!.target).toBe('/db/shop/products?after=a&at=2&embed&from=a&limit=7&prefix=a%20b&to=z')
   })
 
-  test('show nothing that a later read of the object takes back', async () => {
+  test('show nothing that a later read of the object contradicts', async () => {
     const { origin, db } = await createScene({ staleness: 1_000_000 })
     const products = db.bucket('shop/products')
     const old = await origin.fetch(`${origin.url}/db/shop/products/1`, {})
@@ -44,7 +44,7 @@ describe('lists', () => {
     expect(await products.get('1')).toEqual({ price: 2 })
   })
 
-  test('deny nothing that an earlier read of an object has shown', async () => {
+  test('contradict no earlier read of an object', async () => {
     const { origin, db } = await createScene({ staleness: 1_000_000 })
     const products = db.bucket('shop/products')
     const old = await origin.fetch(`${origin.url}/db/shop/products?embed`, {})
@@ -54,7 +54,7 @@ describe('lists', () => {
     expect((await products.page()).items).toEqual([{ price: 1 }, { price: 2 }])
   })
 
-  test('of ids alone hold no values', async () => {
+  test('of ids only hold no values', async () => {
     const { origin, db } = await createScene()
     const found = []
     for await (const item of db.bucket('shop/products').ids()) found.push(item)
@@ -64,7 +64,7 @@ describe('lists', () => {
 })
 
 describe('getMany', () => {
-  test('asks once for all, keeps the order, and has undefined for what is not there', async () => {
+  test('sends one request for all, keeps the order, and returns undefined for missing objects', async () => {
     const { origin, db } = await createScene()
     origin.put('shop/products/2', { price: 2 })
     const found = await db.bucket('shop/products').getMany(['2', 'none', '1', '2'], { read: 'current' })
@@ -85,23 +85,26 @@ describe('getMany', () => {
 })
 
 describe('what an id may be', () => {
-  test.each([[undefined], [null], [{}], [5], [['a']]])('%j is none: TypeError, and nothing is sent', async given => {
-    const { origin, db } = await createScene()
-    const id = given as unknown as string
-    const products = db.bucket('shop/products')
-    await expect(products.put(id, { price: 1 })).rejects.toThrow(TypeError)
-    await expect(products.get(id)).rejects.toThrow(TypeError)
-    await expect(products.delete(id)).rejects.toThrow(TypeError)
-    await expect(products.getMany([id])).rejects.toThrow(TypeError)
-    await expect(db.counter('shop/views').add(id)).rejects.toThrow(TypeError)
-    await expect(db.commit([{ bucket: 'shop/products', id, value: {} }])).rejects.toThrow(TypeError)
-    await expect(db.transaction(async tx => tx.bucket('shop/products').put(id, {}))).rejects.toThrow(TypeError)
-    expect(origin.sent).toEqual([])
-  })
+  test.each([[undefined], [null], [{}], [5], [['a']]])(
+    '%j is not an id: TypeError, and nothing is sent',
+    async given => {
+      const { origin, db } = await createScene()
+      const id = given as unknown as string
+      const products = db.bucket('shop/products')
+      await expect(products.put(id, { price: 1 })).rejects.toThrow(TypeError)
+      await expect(products.get(id)).rejects.toThrow(TypeError)
+      await expect(products.delete(id)).rejects.toThrow(TypeError)
+      await expect(products.getMany([id])).rejects.toThrow(TypeError)
+      await expect(db.counter('shop/views').add(id)).rejects.toThrow(TypeError)
+      await expect(db.commit([{ bucket: 'shop/products', id, value: {} }])).rejects.toThrow(TypeError)
+      await expect(db.transaction(async tx => tx.bucket('shop/products').put(id, {}))).rejects.toThrow(TypeError)
+      expect(origin.sent).toEqual([])
+    },
+  )
 })
 
 describe('options mean the same everywhere:', () => {
-  test('ifVersion 0 is that nothing is there, for put as for commit', async () => {
+  test('ifVersion 0 means that there is no object, for put as for commit', async () => {
     const { db } = await createScene()
     const products = db.bucket('shop/products')
     await products.put('new', { price: 1 }, { ifVersion: 0 })
@@ -115,7 +118,7 @@ describe('options mean the same everywhere:', () => {
     })
   })
 
-  test('create takes an id where nothing is yet, and no version of what is there', async () => {
+  test('create takes an unused id, and no version of an existing object', async () => {
     const { db, origin } = await createScene()
     const products = db.bucket('shop/products')
     expect(await products.create({ price: 3 }, { id: 'given' })).toMatchObject({ id: 'given' })
@@ -125,7 +128,7 @@ describe('options mean the same everywhere:', () => {
     await expect(products.create({ price: 4 }, { ifVersion: 5 })).rejects.toMatchObject({ code: 'OPTIONS_INVALID' })
   })
 
-  test('query takes how it is to be read beside the query, too', async () => {
+  test('query also takes read options as a second argument', async () => {
     const { db, origin } = await createScene()
     const products = db.bucket<{ price: number }>('shop/products')
     await products.query({ where: { price: 1 } }, { read: 'current' })
@@ -138,7 +141,7 @@ describe('options mean the same everywhere:', () => {
 })
 
 describe('a bucket in a transaction', () => {
-  test('can create and patch as any other, and its writes can be awaited', async () => {
+  test('can create and patch like any other, and its writes can be awaited', async () => {
     const { db, origin } = await createScene()
     const made = await db.transaction(async tx => {
       const products = tx.bucket<{ price: number; name?: string; at?: { x?: number; y?: number } }>('shop/products')
@@ -148,7 +151,7 @@ describe('a bucket in a transaction', () => {
       await products.create({ price: 4 }, { id: '4' })
       const { id } = await products.create({ price: 5 })
       await expect(products.patch('none', { price: 1 })).rejects.toMatchObject({ code: 'OBJECT_NOT_FOUND' })
-      expect(() => products.create({ price: 6 }, { id: '4' })).toThrow('exists already')
+      expect(() => products.create({ price: 6 }, { id: '4' })).toThrow('already exists')
       return id
     })
     const storedAs = (id: string) => JSON.parse(origin.objects.get(`/db/shop/products/${id}`)!.text) as unknown

@@ -1,4 +1,4 @@
-/** What buckets of both kinds can do. How a value looks to the caller, and on the wire, is the subclass's. */
+/** What buckets of both kinds can do. The subclass decides how a value looks to the caller, and on the wire. */
 import {
   type BucketAnswer,
   type BucketChange,
@@ -25,9 +25,9 @@ import type { WriteOptions } from '../writing/write.js'
 import type { Writer } from '../writing/writer.js'
 import type { Facts } from './stored.js'
 
-/** Ids bound the list: `from` and `prefix` include, `to` and `after` exclude. */
+/** Bounds of a list, by id: `from` and `prefix` are inclusive, `to` and `after` exclusive. */
 export interface ListOptions extends ReadOptions {
-  /** How many at most; for `list`, in each request. The server has a limit of its own. */
+  /** At most how many; for `list`, in each request. The server has its own limit. */
   readonly limit?: number
   readonly after?: string
   readonly from?: string
@@ -35,7 +35,7 @@ export interface ListOptions extends ReadOptions {
   readonly prefix?: string
 }
 
-/** Some of what a bucket holds or a query finds, and where it goes on. */
+/** A part of what a bucket holds or a query finds, and where the next part begins. */
 export interface Page<Value> {
   readonly items: readonly Value[]
   /** Pass it as `after` to get the next page; undefined on the last. */
@@ -49,10 +49,10 @@ export interface IdAndVersion {
   readonly version: Version
 }
 
-/** What to change of the settings of a bucket: what is given is set, what is null is removed, all else stays. */
+/** Changes to the settings of a bucket: given settings are set, null removes one, all others stay. */
 export type SettingsChange = { readonly [Name in keyof BucketChange]?: BucketChange[Name] | null }
 
-/** `id`: instead of one that the server makes up. */
+/** `id`: use this id instead of one that the server generates. */
 export interface CreateOptions extends WriteOptions {
   readonly id?: string
   readonly contentType?: string
@@ -63,16 +63,16 @@ export interface BucketParts {
   readonly writer: Writer
 }
 
-/** `getMany` asks for so many at once: their URL must not get too long for anybody on the way. */
+/** How many ids `getMany` puts into one request: the URL must not get too long for any proxy on the way. */
 const IDS_LENGTH_MAX = 1800
 const IDS_MAX = 100
 
 /** What buckets of objects and of bytes have in common. */
 export abstract class Bucket<Value, Input> {
   readonly #parts: BucketParts
-  /** As `shop/products`. */
+  /** Such as `shop/products`. */
   readonly name: string
-  /** As URLs have it: `/db/shop/products`. */
+  /** The path in URLs: `/db/shop/products`. */
   readonly path: Path
 
   constructor(name: string, parts: BucketParts) {
@@ -99,19 +99,22 @@ export abstract class Bucket<Value, Input> {
     return this.#parts.writer
   }
 
-  /** The path of an object in it. Throws NAME_INVALID. */
+  /** The path of an object in this bucket. Throws NAME_INVALID. */
   pathOf(id: string): Path {
     return pathInBucket(this.path, id)
   }
 
-  /** Undefined if it is not there. */
+  /** Reads an object; undefined if it does not exist. */
   async get(id: string, options: ReadOptions = {}): Promise<Value | undefined> {
     const request = objectRequest(this.pathOf(id), this.as)
     const result = this.#parts.reader.fromMemory(request, options) ?? (await this.#parts.reader.read(request, options))
     return this.#decode(id, result)
   }
 
-  /** In the order asked for; undefined for what is not there. Each is as fresh as promised; not all from one state. */
+  /**
+   * Reads several objects, in the order of `ids`; undefined for missing ones. Each is as fresh as promised; they may be from
+   * different states.
+   */
   async getMany(ids: readonly string[], options: ReadOptions = {}): Promise<(Value | undefined)[]> {
     const found = new Map<string, Value | undefined>()
     const missing: string[] = []
@@ -125,7 +128,7 @@ export abstract class Bucket<Value, Input> {
     return ids.map(id => found.get(id))
   }
 
-  /** One page, from one state. */
+  /** Reads one page of the bucket, from one state. */
   async page(options: ListOptions = {}): Promise<Page<Value>> {
     const { page, result } = await this.#readPage(options, true)
     const items = page.items.map(({ id, version, value }) =>
@@ -134,12 +137,14 @@ export abstract class Bucket<Value, Input> {
     return { items, next: page.next, served: result.served }
   }
 
-  /** All of it, page by page. Each page is as fresh as promised when it is read, so together they are not one state. */
+  /**
+   * Reads the whole bucket, page by page. Each page is as fresh as promised when it is read, so together they are not one state.
+   */
   list(options: ListOptions = {}): AsyncGenerator<Value, void, undefined> {
     return allItems(part => this.page(part), options)
   }
 
-  /** As `list`, without the values. */
+  /** Like `list`, without the values. */
   ids(options: ListOptions = {}): AsyncGenerator<IdAndVersion, void, undefined> {
     return allItems(async part => {
       const { items, next } = (await this.#readPage(part, false)).page
@@ -147,7 +152,7 @@ export abstract class Bucket<Value, Input> {
     }, options)
   }
 
-  /** Replaces it, or creates it. */
+  /** Replaces or creates an object. */
   async put(
     id: string,
     input: Input,
@@ -157,7 +162,9 @@ export abstract class Bucket<Value, Input> {
     return this.change('PUT', id, options, body, contentType)
   }
 
-  /** Puts it under an id that the server makes up, or under one where nothing is yet: else VERSION_CONFLICT. */
+  /**
+   * Creates an object, under an id that the server generates or under the one given. Throws VERSION_CONFLICT if the id is in use.
+   */
   async create(input: Input, options: CreateOptions = {}): Promise<WriteAnswer> {
     const { id: given } = options
     checkCreates(options)
@@ -170,7 +177,7 @@ export abstract class Bucket<Value, Input> {
     return answer
   }
 
-  /** Undefined if there was nothing to delete. */
+  /** Deletes an object; undefined if there was nothing to delete. */
   async delete(id: string, options: WriteOptions = {}): Promise<WriteAnswer | undefined> {
     try {
       return await this.change('DELETE', id, options)
@@ -180,22 +187,22 @@ export abstract class Bucket<Value, Input> {
     }
   }
 
-  /** How the bucket is kept; undefined if there is no such bucket. */
+  /** The settings of the bucket; undefined if it does not exist. */
   async settings(options: Omit<ReadOptions, 'read'> = {}): Promise<BucketSettingsAnswer | undefined> {
-    // No cache may keep it, and the server answers for the end of the log: there is nothing to check.
+    // No cache may store the answer, and the server answers as of the end of the log, so there is nothing to check.
     const result = await this.reader.read(listRequest(this.path, { settings: '' }), { ...options, read: 'any' })
     return result.served.version === undefined ? undefined : (JSON.parse(String(result.body)) as BucketSettingsAnswer)
   }
 
   /**
-   * Changes how the bucket is kept; creates it if need be. What is not given stays as it is; null removes it.
-   * SCHEMA_INVALID, SCHEMA_MISFIT. If the answer has a `task`, the rest happens in the background.
+   * Changes the settings of the bucket; creates it if needed. Settings that are not given stay; null removes one.
+   * Throws SCHEMA_INVALID, SCHEMA_MISFIT. If the answer has a `task`, the rest happens in the background.
    */
   async configure(settings: SettingsChange, options: Omit<WriteOptions, 'ifVersion'> = {}): Promise<BucketAnswer> {
     for (const [name, value] of Object.entries(settings)) if (value !== undefined) checkStorable(value, name)
     const body = JSON.stringify({ kind: this.kind, ...settings })
     const request = { method: 'PATCH', target: this.path, headers: JSON_HEADERS, body } as const
-    // Setting the same twice is setting it once; but migrating twice is not.
+    // Repeating a change of settings does no harm; repeating a migration would.
     const write = { request, paths: [this.path], operations: [], isIdempotent: !settings.migration }
     return this.#parts.writer.write(write, options)
   }
@@ -259,7 +266,7 @@ export abstract class Bucket<Value, Input> {
   }
 }
 
-/** What is on the pages of a list or a query, one after the other. */
+/** The items on the pages of a list or a query, one after the other. */
 export async function* allItems<Value, Options extends { readonly after?: string }>(
   read: (options: Options) => Promise<Omit<Page<Value>, 'served'>>,
   options: Options,
@@ -278,7 +285,7 @@ function conditionOf({ ifVersion }: WriteOptions): Record<string, string> {
   if (Number.isSafeInteger(ifVersion)) return { 'if-match': formatEtag(ifVersion) }
   throw new FreshetError(
     'OPTIONS_INVALID',
-    `ifVersion must be a version, a whole number, or 'absent', not ${JSON.stringify(ifVersion)}. If the object has a ` +
+    `ifVersion must be a version (a whole number) or 'absent', not ${JSON.stringify(ifVersion)}. If the object has a ` +
       'field of its own called version, use versionOf(object).',
   )
 }
@@ -286,10 +293,10 @@ function conditionOf({ ifVersion }: WriteOptions): Record<string, string> {
 /** Throws OPTIONS_INVALID. */
 export function checkCreates({ ifVersion = 'absent' }: WriteOptions): void {
   if (ifVersion === 'absent' || ifVersion === 0) return
-  throw new FreshetError('OPTIONS_INVALID', `create takes ifVersion 'absent' alone, not ${ifVersion}. Use put.`)
+  throw new FreshetError('OPTIONS_INVALID', `create takes no ifVersion other than 'absent', not ${ifVersion}. Use put.`)
 }
 
-/** An empty bound is none: the server takes no empty parameter. */
+/** An empty bound is left out: the server takes no empty parameter. */
 function spelled(text: string | undefined): string | undefined {
   return text === undefined || text === '' ? undefined : spellValue(text)
 }
@@ -310,13 +317,13 @@ function partsOf(ids: readonly string[]): string[][] {
 }
 
 function readPage({ body, served }: ReadResult): ListPage {
-  // A bucket that is not there is empty.
+  // A bucket that does not exist is empty.
   if (served.version === undefined) return { items: [] }
   try {
     const page = JSON.parse(String(body)) as ListPage
     if (Array.isArray(page.items)) return page
   } catch {
-    // Not JSON: said below.
+    // Not JSON: reported below.
   }
   throw new FreshetError('ANSWER_INVALID', 'The server returned something that is not a list.')
 }

@@ -1,4 +1,7 @@
-/** Deletes a bucket, or all buckets of a namespace, and waits until they are gone. Loaded when a program first does it: most never do. */
+/**
+ * Deletes a bucket, or all buckets of a namespace, and waits until they are gone. Loaded at the first use: most programs never do
+ * this.
+ */
 import {
   type BucketAnswer,
   checkName,
@@ -15,7 +18,7 @@ import type { Transport } from '../http/transport.js'
 import type { WriteOptions } from '../writing/write.js'
 import type { Writer } from '../writing/writer.js'
 
-/** `signal` and `timeoutMs` end the waiting; the server goes on. */
+/** `signal` and `timeoutMs` end the waiting; the server continues the deletion. */
 export type DropOptions = Omit<WriteOptions, 'ifVersion'>
 
 export interface DropParts {
@@ -27,7 +30,7 @@ export interface DropParts {
 
 const FIRST_PAUSE_MS = 10
 const PAUSE_MS_MAX = 1000
-/** As long as a timer can be: a bucket may hold any number of objects. */
+/** The longest time a timer allows: a bucket may hold any number of objects. */
 const WAIT_MS_MAX = 2 ** 31 - 1
 
 /** False if there was nothing to delete. */
@@ -38,7 +41,7 @@ export async function drop(parts: DropParts, name: string, options: DropOptions)
   const deadline = new Deadline({ timeoutMs, what: `DELETE ${path}`, signals })
   try {
     const request = { method: 'DELETE', target: path } as const
-    // Deleting twice is deleting once.
+    // Repeating a deletion does no harm.
     const write = { request, paths: name.includes('/') ? [path] : [], operations: [], isIdempotent: true }
     const { task, tasks = [] } = await parts.writer.write<Partial<NamespaceAnswer> & BucketAnswer>(write, options)
     for (const id of task === undefined ? tasks : [task]) await untilEnded(parts, id, deadline.signal)
@@ -66,12 +69,13 @@ async function untilEnded({ transport, policy }: DropParts, id: string, signal: 
       if (reply.problem && isPassing(reply.problem)) throw reply.problem
       return reply
     })
-    // Tasks that ended a while ago are forgotten.
+    // The server forgets tasks that ended a while ago.
     if (problem?.code === 'TASK_NOT_FOUND') return
     if (problem) throw problem
     const { state, error } = JSON.parse(body) as Task
     if (state === 'done') return
-    if (state !== 'running') throw new FreshetError('BUCKET_IN_USE', error?.message ?? 'The deletion was given up.')
+    if (state !== 'running')
+      throw new FreshetError('BUCKET_IN_USE', error?.message ?? 'The server gave up the deletion.')
     await pause(pauseMs, signal)
   }
 }

@@ -5,17 +5,17 @@ import type { Served } from '../reading/served.js'
 import { Bucket } from './bucket.js'
 import type { Facts } from './stored.js'
 
-/** Bytes as they were read, with their version and where they came from. */
+/** Bytes that were read, with their version and their source. */
 export interface StoredBytes {
   readonly id: string
   readonly version: Version
   readonly contentType: string
-  /** The caller's own, to keep or to change. */
+  /** The caller's own copy, to keep or to change. */
   readonly bytes: Uint8Array<ArrayBuffer>
   readonly served: Served
 }
 
-/** What a bucket of bytes takes. Text is stored as UTF-8. */
+/** What can be written to a bucket of bytes. Text is stored as UTF-8. */
 export type BytesInput = Uint8Array | ArrayBuffer | string
 
 /** A bucket of bytes, each with its content type: `db.kv('shop/images')`. */
@@ -48,6 +48,6 @@ export class KvBucket extends Bucket<StoredBytes, BytesInput> {
 function notBytes(path: string): FreshetError {
   return new FreshetError(
     'ANSWER_INVALID',
-    `${path} came back in a list as something else than bytes. Use db.bucket() for a bucket of objects.`,
+    `The server returned something other than bytes for ${path} in a list. Use db.bucket() for a bucket of objects.`,
   )
 }

@@ -16,29 +16,30 @@ export type JsonPatch<T> = {
     : T[Name] | null
 }
 
-/** One page of what a query found, from one state, and what would change it. */
+/** One page of the result of a query, from one state, and what the result depends on. */
 export interface QueryResult<Value> extends Page<Value> {
-  /** The tags of the changes that would change it; undefined: any change in the bucket. */
+  /** The result changes only if one of these tags changes; undefined: any change in the bucket may change it. */
   readonly dependsOn: readonly string[] | undefined
 }
 
 /**
- * A bucket of JSON objects: `db.bucket('shop/products')`. What it reads any cache may have answered, and is as fresh as
- * promised.
+ * A bucket of JSON objects: `db.bucket('shop/products')`. Any cache may answer its reads, and they are as fresh as promised.
  */
 export class ObjectBucket<T extends object> extends Bucket<Stored<T>, T> {
   protected readonly kind = 'object'
   protected readonly as = 'text'
   readonly #queried: QueriedBucket = { path: this.path, reader: this.reader, pathOf: id => this.pathOf(id) }
 
-  /** JSON merge patch (RFC 7396): fields given are replaced, those that are null removed. OBJECT_NOT_FOUND if absent. */
+  /**
+   * JSON merge patch (RFC 7396): given fields are replaced, null removes one. Throws OBJECT_NOT_FOUND if there is no such object.
+   */
   async patch(id: string, patch: JsonPatch<T>, options: WriteOptions = {}): Promise<WriteAnswer> {
     return this.change('PATCH', id, options, toJson(patch), 'application/merge-patch+json')
   }
 
   /**
-   * One page of the objects that `where` holds for, from one state. A result is as fresh as the read of an object is, and
-   * caches may answer it. QUERY_INVALID if it cannot be understood, QUERY_TOO_BROAD if it needs an index.
+   * One page of the objects that match `where`, from one state. A result is as fresh as the read of an object, and caches may
+   * answer it. Throws QUERY_INVALID if the query cannot be understood, QUERY_TOO_BROAD if it needs an index.
    */
   async query(
     options: QueryOptions<T> & { readonly fields?: undefined },
@@ -54,7 +55,7 @@ export class ObjectBucket<T extends object> extends Bucket<Stored<T>, T> {
     return { items, next: answer.next, served: result.served, dependsOn: answer.dependsOn }
   }
 
-  /** All that `where` holds for, page by page. Each page is as fresh as promised; together they are not one state. */
+  /** All objects that match `where`, page by page. Each page is as fresh as promised; together they are not one state. */
   queryAll(
     options: QueryOptions<T> & { readonly fields?: undefined },
     reading?: ReadOptions,
@@ -64,7 +65,7 @@ export class ObjectBucket<T extends object> extends Bucket<Stored<T>, T> {
     return allItems(part => this.query(part, reading), options)
   }
 
-  /** How the server finds the result of a query: by which index, and how many objects it has to look at. */
+  /** How the server executes a query: which index it uses, and how many objects it examines. */
   async explain(options: QueryOptions<T>, reading: ReadOptions = {}): Promise<QueryExplanation> {
     const { explainQuery } = await import('../queries/read-query.js')
     return explainQuery(this.#queried, { ...options, ...reading })
@@ -92,7 +93,7 @@ export class ObjectBucket<T extends object> extends Bucket<Stored<T>, T> {
   }
 }
 
-/** Throws TypeError for what would come back as something else. */
+/** Throws TypeError for values that would not be read back unchanged. */
 export function toJson(value: unknown): string {
   const text: string | undefined = JSON.stringify(value)
   if (text !== undefined && typeof value === 'object' && value !== null) {
@@ -105,7 +106,7 @@ export function toJson(value: unknown): string {
 function notAnObject(path: string, cause?: unknown): FreshetError {
   return new FreshetError(
     'ANSWER_INVALID',
-    `${path} came back as something that is no JSON object. Use db.kv() for a bucket of bytes, or check what is in between.`,
+    `The server returned something that is not a JSON object for ${path}. Use db.kv() for a bucket of bytes, or check proxies in between.`,
     { cause },
   )
 }

@@ -8,7 +8,7 @@ const FACTS: Facts = {
 }
 
 describe('what a read returns', () => {
-  test('has the id, the version and where it came from', () => {
+  test('has the id, the version and the source', () => {
     const stored = attachFacts({ price: 5 }, FACTS)
     expect([stored.id, stored.version, stored.served.from]).toEqual(['42', 7, 'server'])
     expect(versionOf(stored)).toBe(7)
@@ -23,7 +23,7 @@ describe('what a read returns', () => {
     expect((stored as { price: number }).price++).toBe(5)
   })
 
-  test('leaves fields of the same name as they are stored, and versionOf still has the version', () => {
+  test('leaves fields of the same name as they are stored, and versionOf still returns the version', () => {
     const stored = attachFacts({ id: 'my own', version: 'beta' }, FACTS)
     expect({ ...stored }).toEqual({ id: 'my own', version: 'beta' })
     expectTypeOf(stored.version).toEqualTypeOf<string>()
@@ -31,7 +31,7 @@ describe('what a read returns', () => {
     expect(versionOf(stored)).toBe(7)
   })
 
-  test('is typed so that the snippet of the README compiles', () => {
+  test("has a type with which the README's example compiles", () => {
     interface Product {
       readonly name: string
       readonly price: number
@@ -42,7 +42,7 @@ describe('what a read returns', () => {
     expectTypeOf<Stored<Record<string, unknown>>['version']>().toEqualTypeOf<number>()
   })
 
-  test('loses its version when it is copied, and versionOf says so', () => {
+  test('loses its version when it is copied, and versionOf throws', () => {
     expect(() => versionOf({ ...attachFacts({ price: 5 }, FACTS) })).toThrow('not a copy of it')
   })
 })

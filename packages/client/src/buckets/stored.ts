@@ -1,14 +1,14 @@
 /**
- * What a read of an object returns: the stored fields as they are, and what is known about it beside them, as properties
- * that do not count among its own: `{ ...p }`, `JSON.stringify(p)`, `Object.keys(p)` have the data alone, so writing back
- * what was read writes no `version` into it.
+ * What a read of an object returns: the stored fields, and the facts about the object beside them, as non-enumerable properties:
+ * `{ ...p }`, `JSON.stringify(p)` and `Object.keys(p)` have the data only, so writing back what was read writes no `version`
+ * into it.
  *
- * A stored field of the same name wins: data is never hidden or changed. `versionOf(p)` has the version in any case.
+ * A stored field of the same name wins: data is never hidden or changed. `versionOf(p)` returns the version in any case.
  */
 import type { Version } from '@freshet/protocol'
 import type { Served } from '../reading/served.js'
 
-/** What is known about a stored value besides itself. */
+/** The facts about a stored value besides the value itself. */
 export interface Facts {
   readonly id: string
   readonly version: Version
@@ -17,13 +17,13 @@ export interface Facts {
 }
 
 /**
- * An object as it was read: its fields, and beside them `id`, `version` and `served`, which do not count among its own, so that what was read can be
- * written back. A field of the same name wins: then `idOf` and `versionOf` tell.
+ * An object as it was read: its fields, and beside them `id`, `version` and `served` as non-enumerable properties, so that the
+ * object can be written back. A stored field of the same name wins: then use `idOf` and `versionOf`.
  */
 export type Stored<T> = T &
   (string extends keyof T ? Facts : { readonly [Name in Exclude<keyof Facts, keyof T>]: Facts[Name] })
 
-/** Of values with a field of their own that is called like one of the facts. */
+/** The facts of values that have a field with the same name as a fact. */
 const hidden = new WeakMap<object, Facts>()
 
 export function attachFacts<T extends object>(value: T, facts: Facts): Stored<T> {
@@ -34,21 +34,21 @@ export function attachFacts<T extends object>(value: T, facts: Facts): Stored<T>
   return value as Stored<T>
 }
 
-/** What is known of a value that facts were attached to. */
+/** The facts that were attached to a value. */
 export function factsOf(stored: object): Facts {
   return hidden.get(stored) ?? (stored as Facts)
 }
 
-/** The version of what a read returned, also if it has a field of that name. */
+/** The version of what a read returned, even if it has a field of that name. */
 export function versionOf(stored: object): Version {
   const version = hidden.get(stored)?.version ?? (stored as Partial<Facts>).version
   if (version !== undefined) return version
-  throw new TypeError('versionOf takes what a read returned, and not a copy of it.')
+  throw new TypeError('versionOf takes the value that a read returned, not a copy of it.')
 }
 
-/** Its id, also if it has a field of that name. */
+/** The id of what a read returned, even if it has a field of that name. */
 export function idOf(stored: object): string {
   const id = hidden.get(stored)?.id ?? (stored as Partial<Facts>).id
   if (id !== undefined) return id
-  throw new TypeError('idOf takes what a read returned, and not a copy of it.')
+  throw new TypeError('idOf takes the value that a read returned, not a copy of it.')
 }

@@ -1,7 +1,7 @@
-/** What SCHEMA_VIOLATED and SCHEMA_MISFIT tell: where objects are not as a schema says. */
+/** The details of SCHEMA_VIOLATED and SCHEMA_MISFIT: where objects violate a schema. */
 import { FreshetError, type SchemaViolation } from '@freshet/protocol'
 
-/** Where objects are not as a schema says, of a SCHEMA_VIOLATED or SCHEMA_MISFIT; none for any other error. */
+/** Where objects violate a schema, for SCHEMA_VIOLATED and SCHEMA_MISFIT; empty for any other error. */
 export function violationsOf(error: unknown): readonly SchemaViolation[] {
   const violations = error instanceof FreshetError ? error.details.violations : undefined
   return Array.isArray(violations) ? (violations as readonly SchemaViolation[]) : []

@@ -17,7 +17,7 @@ describe('the session clock', () => {
     expect(clock() - before).toBeGreaterThanOrEqual(3_600_000 - 2)
   })
 
-  test('goes on when the time of day is set back', () => {
+  test('keeps advancing when the time of day is set back', () => {
     const { clock, performance, date } = scene()
     const before = clock()
     date.ms -= 3_600_000

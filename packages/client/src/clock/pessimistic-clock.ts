@@ -1,16 +1,16 @@
 /**
- * The session's clock, in milliseconds since nothing in particular. What it times is how long ago something was known to
- * be true, so it must not run slow: a laptop that slept for an hour has an hour-old sketch. `performance.now()` may stand
- * still during sleep, and `Date.now()` may be set back; this clock advances by whichever of the two advanced more.
+ * The session's clock, in milliseconds since an arbitrary moment. It measures how long ago something was known to be true, so it
+ * must not run slow: after a laptop slept for an hour, its sketch is an hour old. `performance.now()` may stand still during
+ * sleep, and `Date.now()` may be set back; this clock advances by whichever of the two advanced more.
  *
- * Invariant: over any interval it advances at least as much as either, less 2 ms (`Date.now()` counts in whole ones, and
- * adding up its steps call by call would make a busy clock run at twice the speed). It may run fast: then a sketch is
- * fetched sooner than needed, and that is all. Two readings are never equal: "asked at or after" must be decidable, also
- * where browsers round their clocks to a millisecond and more.
+ * Invariant: over any interval it advances at least as much as either, less 2 ms (`Date.now()` counts whole milliseconds, and
+ * adding up its steps call by call would make a busy clock run at twice the speed). It may run fast: then a sketch is only
+ * fetched sooner than needed. Two readings are never equal: "requested at or after" must be decidable, even in browsers that
+ * round their clocks to a millisecond or more.
  */
 export type Clock = () => number
 
-/** The two clocks of a platform, neither of which is good enough alone. */
+/** The two clocks of a platform, neither of which is good enough by itself. */
 export interface ClockSources {
   readonly performanceMs: () => number
   readonly dateMs: () => number
@@ -20,7 +20,7 @@ const PLATFORM: ClockSources = { performanceMs: () => performance.now(), dateMs:
 const DIVERGENCE_MS_MAX = 2
 const STEP_MS_MIN = 1e-4
 
-/** The clock that `connect` uses unless it is given one: it advances by whichever of the two advanced more. */
+/** The default clock of `connect`: it advances by whichever of the two advanced more. */
 export function createPessimisticClock({ performanceMs, dateMs }: ClockSources = PLATFORM): Clock {
   let anchorMs = 0
   let anchorPerformanceMs = performanceMs()
@@ -34,7 +34,7 @@ export function createPessimisticClock({ performanceMs, dateMs }: ClockSources =
     const byDateMs = nowDateMs - anchorDateMs
     lastMs = Math.max(lastMs + STEP_MS_MIN, anchorMs + Math.max(byPerformanceMs, byDateMs))
     if (Math.abs(byPerformanceMs - byDateMs) > DIVERGENCE_MS_MAX) {
-      // From here on both count from now, so that what one of them is behind does not hide what it advances later.
+      // Both count from now on, so that the lag of one does not hide what it advances later.
       anchorMs = lastMs
       anchorPerformanceMs = nowPerformanceMs
       anchorDateMs = nowDateMs

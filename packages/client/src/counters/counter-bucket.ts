@@ -1,4 +1,4 @@
-/** What `Counters` does, loaded when it is first used. */
+/** The implementation of `Counters`, loaded at its first use. */
 import { FreshetError, type WriteAnswer } from '@freshet/protocol'
 import { Bucket } from '../buckets/bucket.js'
 import type { Facts } from '../buckets/stored.js'
@@ -14,9 +14,9 @@ import {
 } from '../writing/additions.js'
 import type { WriteOptions } from '../writing/write.js'
 
-/** What an addition to a counter answers. */
+/** The answer to an addition to a counter. */
 export interface AddAnswer extends WriteAnswer {
-  /** What it is with this addition. */
+  /** The counter's value with this addition. */
   readonly value: number
 }
 
@@ -31,7 +31,7 @@ export interface Totals {
   readonly items?: readonly TopCounter[]
 }
 
-/** In one request. */
+/** The maximum in one request. */
 const ADDITIONS_MAX = 1000
 
 export class CounterBucket extends Bucket<number, number> {
@@ -60,7 +60,7 @@ export class CounterBucket extends Bucket<number, number> {
   async totals(parameters: Readonly<Record<string, string>>, options: ReadOptions): Promise<Totals> {
     const result = await this.reader.read(listRequest(this.path, parameters), options)
     this.reader.showList(result.served.version ?? result.position)
-    // No such bucket: nothing was added to it.
+    // There is no such bucket: nothing was added to it.
     return result.served.version === undefined ? { sum: 0, items: [] } : (JSON.parse(String(result.body)) as Totals)
   }
 
@@ -85,12 +85,12 @@ export class CounterBucket extends Bucket<number, number> {
     if (Number.isFinite(value)) return value
     throw new FreshetError(
       'ANSWER_INVALID',
-      `${this.pathOf(id)} came back as something that is no number. Use db.bucket() or db.kv() for what is no counter.`,
+      `The server returned something that is not a number for ${this.pathOf(id)}. Use db.bucket() or db.kv() for a bucket without counters.`,
     )
   }
 }
 
 function checked(value: number): number {
   if (Number.isFinite(value)) return value
-  throw new TypeError(`A counter counts in numbers, not in ${typeof value === 'number' ? value : typeof value}.`)
+  throw new TypeError(`A counter takes a number, not ${typeof value === 'number' ? value : typeof value}.`)
 }

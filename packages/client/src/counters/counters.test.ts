@@ -3,13 +3,13 @@ import { connectionLost } from '../testing/fake-origin.js'
 import { createScene } from '../testing/scene.js'
 
 describe('a counter', () => {
-  test('that nothing was added to is 0', async () => {
+  test('to which nothing was added is 0', async () => {
     const { db } = await createScene()
     expect(await db.counter('shop/views').get('1')).toBe(0)
     expect(await db.counter('shop/views').getMany(['1', '2'])).toEqual([0, 0])
   })
 
-  test('is one more, or so much more as is said', async () => {
+  test('grows by one, or by the given amount', async () => {
     const { origin, db } = await createScene()
     const views = db.counter('shop/views')
     expect(await views.add('1')).toMatchObject({ value: 1 })
@@ -17,7 +17,7 @@ describe('a counter', () => {
     expect(await views.get('1')).toBe(5)
   })
 
-  test('is as fresh as promised after somebody else added to it', async () => {
+  test('is as fresh as promised after another client added to it', async () => {
     const { origin, db } = await createScene({ staleness: 0 })
     const views = db.counter('shop/views')
     await views.add('1')
@@ -25,7 +25,7 @@ describe('a counter', () => {
     expect(await views.get('1')).toBe(12.5)
   })
 
-  test('shows to a session what it has added itself, whatever a cache still has', async () => {
+  test('shows a session its own additions, whatever copy a cache still has', async () => {
     const { origin, db } = await createScene({ staleness: 1_000_000 })
     origin.put('shop/views/1', 1)
     const old = await origin.fetch(`${origin.url}/db/shop/views/1`, {})
@@ -34,7 +34,7 @@ describe('a counter', () => {
     expect(await db.counter('shop/views').get('1')).toBe(2)
   })
 
-  test('counts once what had to be sent three times', async () => {
+  test('counts once an addition that had to be sent three times', async () => {
     const { origin, db } = await createScene()
     let left = 2
     origin.onWayBack = ({ method }) => (method === 'POST' && left-- > 0 ? connectionLost() : undefined)
@@ -51,7 +51,7 @@ describe('a counter', () => {
     expect(await views.get('1')).toBe(0)
   })
 
-  test('takes numbers alone', async () => {
+  test('takes only numbers', async () => {
     const { origin, db } = await createScene()
     const views = db.counter('shop/views')
     await expect(views.add('1', Number.NaN)).rejects.toThrow(TypeError)
@@ -61,14 +61,14 @@ describe('a counter', () => {
     expect(origin.sent).toHaveLength(0)
   })
 
-  test('that is no number is not taken for one', async () => {
+  test('whose value is not a number is refused', async () => {
     const { db } = await createScene()
     await expect(db.counter('shop/products').get('1')).rejects.toMatchObject({ code: 'ANSWER_INVALID' })
   })
 })
 
 describe('several additions at once', () => {
-  test('are one request, and each is done or refused by itself', async () => {
+  test('are one request, and each is done or refused separately', async () => {
     const { origin, db } = await createScene()
     const stock = db.counter('shop/stock')
     const results = await stock.addMany([{ id: 'a', by: 3 }, { id: 'b', by: -1 }, { id: 'a' }])
@@ -107,7 +107,7 @@ describe('several additions at once', () => {
     expect(origin.operations.replays).toBe(2)
   })
 
-  test('of many thousands go in several requests', async () => {
+  test('are split into several requests if there are thousands', async () => {
     const { origin, db } = await createScene()
     const additions = Array.from({ length: 2500 }, (_, i) => ({ id: `${i % 7}` }))
     expect(await db.counter('shop/views').addMany(additions)).toHaveLength(2500)
@@ -116,14 +116,14 @@ describe('several additions at once', () => {
   })
 })
 
-test('a transaction refuses to add what counters have no decimals for, instead of rounding it', async () => {
+test('a transaction refuses an addition with more decimals than counters have, instead of rounding it', async () => {
   const { origin, db } = await createScene()
   const sent = origin.sent.length
   await expect(db.transaction(async tx => tx.counter('shop/views').add('1', 1e-10))).rejects.toThrow(TypeError)
   expect(origin.sent.length).toBe(sent)
 })
 
-test('a transaction adds to counters with the rest of it, each in one sum', async () => {
+test('a transaction adds to counters at its commit, one sum for each counter', async () => {
   const { origin, db } = await createScene()
   await db.transaction(async tx => {
     const product = await tx.bucket('shop/products').get('1')

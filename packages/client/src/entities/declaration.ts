@@ -1,23 +1,26 @@
-/** What is known of the classes that were declared as entities (`entity.ts`). */
+/** The declarations of entity classes (`entity.ts`). */
 
-/** Anything that makes a T. Loading does not call it: fields are set as stored, on the class's prototype. */
+/**
+ * A class whose instances are of type T. Loading does not call the constructor: it sets the stored fields on an object with the
+ * class's prototype.
+ */
 export type EntityClass<T extends object> = new (...values: never[]) => T
 
-/** Several classes: what is stored is then `shop/coffees/42`, and not `42`. */
+/** For several classes, the stored reference is `shop/coffees/42` instead of `42`. */
 export type Targets<T extends object> = () => EntityClass<T> | readonly EntityClass<T>[]
 
-/** What goes along a reference: to persist, or to remove, one is to do so with the other. */
+/** What cascades along a reference: persisting, or removing, an entity does the same to the one it refers to. */
 export type Cascade = 'persist' | 'remove'
 
-/** Each is called with the entity and must be done when it returns. One that throws keeps the operation from being done. */
+/** Each hook is called with the entity and must be synchronous. A hook that throws prevents the operation. */
 export interface Hooks<T> {
-  /** When it is about to become managed for the first time. */
+  /** Called when the entity is about to become managed for the first time. */
   readonly beforePersist?: (entity: T) => void
-  /** In a flush, when it is about to be written anew. What the hook changes is written too. */
+  /** Called in a flush, when a stored entity is about to be written again. Changes by the hook are written too. */
   readonly beforeUpdate?: (entity: T) => void
-  /** When it is about to be marked as removed. */
+  /** Called when the entity is about to be marked as removed. */
   readonly beforeRemove?: (entity: T) => void
-  /** After its fields were set from what is stored, by find, list, refresh. What the hook changes counts as a change. */
+  /** Called after find, list or refresh have set the entity's fields. Changes by the hook count as changes. */
   readonly afterLoad?: (entity: T) => void
 }
 
@@ -41,7 +44,7 @@ export function declarationOf(type: unknown): Declaration {
   const found = typeof type === 'function' ? declarations.get(type) : undefined
   if (found) return found
   const name = typeof type === 'function' ? `The class ${type.name || 'without a name'}` : 'This'
-  throw new TypeError(`${name} is no entity class. Declare it with entity(Type, 'namespace/bucket').`)
+  throw new TypeError(`${name} is not an entity class. Declare it with entity(Type, 'namespace/bucket').`)
 }
 
 export function declarationOfEntity(entity: object): Declaration {
@@ -49,11 +52,11 @@ export function declarationOfEntity(entity: object): Declaration {
   return declarationOf((Object.getPrototypeOf(entity) as { constructor?: unknown } | null)?.constructor)
 }
 
-/** Calls a hook, which must be done when it returns: one that waits for the manager that waits for it would never be. */
+/** Calls a hook, which must be synchronous: a hook that waits for the manager, which waits for the hook, would never end. */
 export function callHook(declaration: Declaration, name: keyof Hooks<object>, entity: object): void {
   const result: unknown = declaration.hooks[name]?.(entity)
   if (typeof (result as { then?: unknown } | undefined)?.then !== 'function') return
-  // What it does later is nobody's to await; that it failed is said here already.
+  // Nothing awaits the promise; the failure is reported here.
   Promise.resolve(result).catch(() => undefined)
-  throw new TypeError(`${name} of ${declaration.bucket} is async. Hooks must be done when they return.`)
+  throw new TypeError(`${name} of ${declaration.bucket} is async. Hooks must be synchronous.`)
 }

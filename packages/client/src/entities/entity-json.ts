@@ -1,9 +1,9 @@
 /**
- * Entities to JSON and back. What is stored is plain: a reference is the id of what it refers to, or `shop/coffees/42`
- * where the declaration allows several classes, so that any other client can read it.
+ * Entities to JSON and back. What is stored is plain, so that any other client can read it: a reference is the id of what it
+ * refers to, or `shop/coffees/42` if the declaration allows several classes.
  *
- * Fields hold JSON alone. A Date, a Map, an object of some class would come back as something else than was put in, so
- * they are refused rather than converted. A field that is undefined is left out.
+ * Fields hold JSON only. A Date, a Map or an instance of a class would not be read back unchanged, so they are refused rather
+ * than converted. A field that is undefined is left out.
  */
 import { FreshetError, objectKey, parseBucketName } from '@freshet/protocol'
 import { type Declaration, declarationOf, type Targets } from './declaration.js'
@@ -12,7 +12,7 @@ import { Reference, type ReferenceTarget } from './reference.js'
 /** Makes the reference that an id stands for. */
 export type Refer = (declaration: Declaration, id: string) => Reference<object>
 
-/** A copy that shares nothing with the entity. Throws TypeError if it holds what JSON cannot. */
+/** A copy that shares nothing with the entity. Throws TypeError if a field holds something that JSON cannot. */
 export function toStored(declaration: Declaration, entity: object): object {
   const { bucket, references } = declaration
   const fields: [string, unknown][] = []
@@ -25,7 +25,7 @@ export function toStored(declaration: Declaration, entity: object): object {
   return Object.fromEntries(fields)
 }
 
-/** Makes the entity's fields those of what is stored. */
+/** Sets the entity's fields to the stored ones. */
 export function setFields(declaration: Declaration, entity: object, stored: object, refer: Refer): void {
   const { bucket, references } = declaration
   const fields = Object.entries(stored).map(([name, value]): [string, unknown] => {
@@ -35,7 +35,7 @@ export function setFields(declaration: Declaration, entity: object, stored: obje
   replaceFields(entity, fields)
 }
 
-/** Makes the fields of one entity those of another. References are passed on, all else is copied. */
+/** Sets the fields of one entity to those of another. References are shared, everything else is copied. */
 export function copyFields(declaration: Declaration, from: object, to: object): void {
   const { bucket, references } = declaration
   const fields = Object.entries(from).map(([name, value]): [string, unknown] => {
@@ -45,13 +45,16 @@ export function copyFields(declaration: Declaration, from: object, to: object): 
   replaceFields(to, fields)
 }
 
-/** What an entity refers to by a field. */
+/** The references in a field of an entity. */
 export function referencesIn(entity: object, field: string): Reference<object>[] {
   const value = (entity as Record<string, unknown>)[field]
   return (Array.isArray(value) ? value : [value]).filter(each => each instanceof Reference)
 }
 
-/** Defined, not assigned: a stored `__proto__`, or a field named as a setter of the class, is data like any other. */
+/**
+ * Defines the fields instead of assigning them: a stored `__proto__`, or a field with the name of a setter, is data like any
+ * other.
+ */
 function replaceFields(entity: object, fields: readonly (readonly [string, unknown])[]): void {
   for (const name of Object.keys(entity)) Reflect.deleteProperty(entity, name)
   for (const [name, value] of fields) {
@@ -78,7 +81,7 @@ function targetOf(reference: Reference<object>, place: string): ReferenceTarget 
   try {
     return Reference.targetOf(reference)
   } catch (cause) {
-    const message = `${place} refers to an entity that is new. Persist that too, or declare cascade: ['persist'] for it.`
+    const message = `${place} refers to a new entity. Persist that entity too, or declare cascade: ['persist'] for the field.`
     throw new TypeError(message, { cause })
   }
 }
@@ -95,14 +98,14 @@ function readReference(value: unknown, targets: Targets<object>, refer: Refer, p
   }
   throw new FreshetError(
     'ANSWER_INVALID',
-    `${place} holds ${JSON.stringify(value)}, which refers to nothing it was declared for. Correct what is stored, or the ` +
-      'declaration.',
+    `${place} holds ${JSON.stringify(value)}, which does not refer to any class it was declared for. Correct the stored value, or ` +
+      'the declaration.',
   )
 }
 
 function copyJson(value: unknown, place: string, within: readonly object[] = []): unknown {
   if (value === null || typeof value === 'string' || typeof value === 'boolean') return value
-  // What was read rounded is not written back unless it was changed: the commit checks what is sent.
+  // A number that was rounded when read is written back only if it was changed: the commit checks what is sent.
   if (typeof value === 'number' && Number.isFinite(value)) return value
   if (typeof value !== 'object') throw notJson(place, typeof value === 'number' ? String(value) : typeof value)
   if (within.includes(value)) throw notJson(place, 'a circle')
@@ -121,7 +124,7 @@ function nameOfClass(value: object): string {
 
 function notJson(place: string, what: string): TypeError {
   return new TypeError(
-    `${place} holds ${what}, and JSON does not. Keep dates as text, embedded values as plain objects, other entities as ` +
+    `${place} holds ${what}, which JSON cannot hold. Store dates as text, embedded values as plain objects, other entities as ` +
       'declared references.',
   )
 }

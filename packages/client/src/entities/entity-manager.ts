@@ -8,9 +8,9 @@
  *                          v   | v
  *                      removed  detached
  *
- * `flush` writes everything that changed in one `POST /commit`, each object on condition that it is still the version that
- * was read. If one is not, nothing is written, and nothing changes here either: refresh what the error names, and flush
- * again. Every operation gives a promise, and they take effect in the order they were called (program-order.ts).
+ * `flush` writes everything that changed in one `POST /commit`, each object on condition that it still has the version that was
+ * read. If one has not, nothing is written, and nothing changes here either: refresh what the error names, and flush again. Every
+ * operation returns a promise, and operations take effect in the order they were called (program-order.ts).
  */
 import type { ReadMode } from '@freshet/core/coherence'
 import { createIdMaker, FreshetError, type Position } from '@freshet/protocol'
@@ -34,19 +34,19 @@ import { Reference } from './reference.js'
 
 /** How a manager reads what it loads. */
 export interface EntityManagerOptions {
-  /** How its reads are done, unless they say otherwise; default: as the database does them. */
+  /** The default mode of its reads; default: that of the database. */
   readonly read?: ReadMode
 }
 
-/** Under which id a new entity is stored. */
+/** Options of `persist`. */
 export interface PersistOptions {
-  /** Its id; without, one is made, as the server would. */
+  /** The id of the new entity; default: a new one of the server's form. */
   readonly id?: string
 }
 
 /**
- * A manager with nothing in it yet. Entities of one are the same objects however often they are found; those of another
- * are others.
+ * Creates a manager without entities. Finding an entity again returns the same object; another manager returns its own
+ * objects.
  */
 export function createEntityManager(db: Database, options: EntityManagerOptions = {}): EntityManager {
   return new EntityManager(db, databaseSource(db), options)
@@ -58,8 +58,8 @@ const newId = createIdMaker({
 })
 
 /**
- * JPA's EntityManager over the plain client: objects with an identity and a lifecycle instead of values. What changed
- * is written by `flush`, all of it or nothing.
+ * JPA's EntityManager over the plain client: objects with an identity and a lifecycle instead of values. `flush` writes all
+ * changes, or none.
  */
 export class EntityManager {
   /** Undefined inside of a transaction. */
@@ -77,13 +77,13 @@ export class EntityManager {
     this.#options = options
   }
 
-  /** The entity with this id: always the same object, until it is detached. Undefined if it is not there, or removed. */
+  /** The entity with this id: always the same object, until it is detached. Undefined if it does not exist or was removed. */
   async find<T extends object>(type: EntityClass<T>, id: string, options: ReadOptions = {}): Promise<T | undefined> {
     const [entity] = await this.findMany(type, [id], options)
     return entity
   }
 
-  /** In the order asked for; those that are not managed yet are read in one request. */
+  /** Finds several entities, in the order of `ids`; those that are not managed yet are read in one request. */
   async findMany<T extends object>(
     type: EntityClass<T>,
     ids: readonly string[],
@@ -97,8 +97,8 @@ export class EntityManager {
   }
 
   /**
-   * What is stored in its bucket, by id, at most `limit`. Those that are managed come as they are, removed ones are left
-   * out, and new ones that were not flushed are not in it.
+   * The stored entities of the class's bucket, in the order of their ids, at most `limit`. Managed entities are returned as they
+   * are, removed ones are left out, and new ones that were not flushed are not included.
    */
   async list<T extends object>(type: EntityClass<T>, options: ListOptions = {}): Promise<T[]> {
     const declaration = declarationOf(type)
@@ -111,35 +111,40 @@ export class EntityManager {
     )
   }
 
-  /** A reference to what has this id, without loading it, and whether it is there or not. */
+  /** A reference to the entity with this id, without loading it or checking that it exists. */
   reference<T extends object>(type: EntityClass<T>, id: string): Reference<T> {
     return this.#refer(declarationOf(type), id) as Reference<T>
   }
 
-  /** Makes a new or removed entity managed. It has its id when this is done; it is stored by the next flush. */
+  /** Makes a new or removed entity managed. It has its id when this resolves; the next flush stores it. */
   async persist(entity: object, { id }: PersistOptions = {}): Promise<void> {
     return this.#change(() => this.#context.persist(entity, id))
   }
 
-  /** The next flush deletes it, and what it cascades to, which is loaded for that. A new entity is left alone. */
+  /**
+   * Marks an entity as removed: the next flush deletes it, and the entities it cascades to, which are loaded for that. A new
+   * entity is left alone.
+   */
   async remove(entity: object): Promise<void> {
     return this.#change(async () => {
       if (recordOf(entity) && !this.#context.own(entity)) {
-        throw new TypeError(`${describe(entity)} is detached. Find it, or merge it, and remove what that returns.`)
+        throw new TypeError(
+          `${describe(entity)} is detached. Find it or merge it, and remove the entity which that returns.`,
+        )
       }
       this.#context.remove(await this.#reachRemoved(entity))
     })
   }
 
   /**
-   * The managed entity that has now all the fields of this one, which itself stays detached. On top of the version that
-   * the detached one had: if somebody has changed it since, the flush tells. Nothing is read.
+   * Returns the managed entity, with all the fields of this one, which itself stays detached. The change builds on the version of
+   * the detached entity: if another client has changed it since, the flush fails. Nothing is read.
    */
   async merge<T extends object>(entity: T): Promise<T> {
     return this.#change(() => this.#context.merge(entity) as T)
   }
 
-  /** It is not managed any more; what was not flushed of it will not be. */
+  /** Stops managing an entity; its changes that were not flushed are not written. */
   async detach(entity: object): Promise<void> {
     return this.#change(() => this.#context.detach(entity))
   }
@@ -149,7 +154,7 @@ export class EntityManager {
     return this.#change(() => this.#context.clear())
   }
 
-  /** Makes its fields what is stored now. Throws OBJECT_NOT_FOUND if nothing is. */
+  /** Sets the entity's fields to what is stored now. Throws OBJECT_NOT_FOUND if nothing is stored. */
   async refresh(entity: object, options: ReadOptions = {}): Promise<void> {
     return this.#change(async () => {
       const { declaration, id } = this.#context.managed(entity)
@@ -159,19 +164,19 @@ export class EntityManager {
     })
   }
 
-  /** The next flush fails, too, if somebody has changed this entity, though it is not changed here. */
+  /** The next flush also fails if another client has changed this entity, even if it is not changed here. */
   async lock(entity: object): Promise<void> {
     return this.#change(() => this.#context.lock(entity))
   }
 
-  /** Whether it is managed: the next flush writes what has changed of it. */
+  /** Whether the entity is managed: the next flush writes its changes. */
   async contains(entity: object): Promise<boolean> {
     return this.#read(noLoad, () => this.#context.isManaged(entity))
   }
 
   /**
-   * Writes all that changed, or nothing: then it throws COMMIT_CONFLICT, with the outdated ones in `details.entities`. What
-   * is changed while it is under way is left for the next one. In a transaction, it is written when that commits.
+   * Writes all changes, or none: then it throws COMMIT_CONFLICT, with the outdated entities in `details.entities`. Changes made
+   * while it is under way are left for the next flush. In a transaction, the changes are written when that commits.
    */
   async flush(options: FlushOptions = {}): Promise<void> {
     return this.#change(async () => {
@@ -183,12 +188,12 @@ export class EntityManager {
   }
 
   /**
-   * Runs `work` with a manager of its own, flushes that, and commits, if everything that was read still holds; else runs it
-   * again with a new one, so that every attempt loads its entities anew. Afterwards they are detached; those that the
-   * failed attempts persisted are new again.
+   * Runs `work` with a manager of its own, flushes that, and commits if everything that was read still holds; otherwise runs it
+   * again with a new manager, so that every attempt loads its entities again. Afterwards they are detached; entities that failed
+   * attempts persisted are new again.
    *
-   * It begins when what was called on this manager before is done. What is called on it later does not wait for it: if it
-   * did, work that awaits something of this manager would wait for itself.
+   * It begins when earlier calls on this manager are done. Later calls do not wait for it: if they did, work that awaits a call
+   * on this manager would wait for itself.
    */
   async transaction<Result>(
     work: (em: EntityManager) => Promise<Result>,
@@ -196,7 +201,7 @@ export class EntityManager {
   ): Promise<Result> {
     const db = this.#db
     if (db === undefined)
-      throw new TypeError('This is a transaction already. Do all of it in the one that is under way.')
+      throw new TypeError('This manager already belongs to a transaction. Do everything in that one.')
     await this.#change(() => undefined)
     let end = (_position: Position | undefined) => {}
     let committed: Transaction | undefined
@@ -218,7 +223,7 @@ export class EntityManager {
     }
   }
 
-  /** What it staged is stored at that position, or not at all. */
+  /** What the manager staged is stored at that position, or not at all. */
   #end(position: Position | undefined): void {
     this.#isEnded = true
     if (position !== undefined) this.#context.settle([], position)
@@ -240,11 +245,11 @@ export class EntityManager {
     if (!this.#isEnded) return work()
     throw new FreshetError(
       'TRANSACTION_ENDED',
-      'The transaction of this manager has ended. Await everything it does before that, or use the manager outside.',
+      'The transaction of this manager has ended. Await all calls on it before that, or use the manager outside.',
     )
   }
 
-  /** Those of them that are not here yet. */
+  /** Loads the entities that are not here yet. */
   async #load(declaration: Declaration, ids: readonly string[], options: ReadOptions): Promise<(Loaded | undefined)[]> {
     const unknown = [...new Set(ids)].filter(id => this.#context.entityAt(declaration, id) === undefined)
     if (unknown.length === 0) return []
@@ -268,10 +273,10 @@ export class EntityManager {
     return Reference.by({ declaration, id, load })
   }
 
-  /** It and all that it cascades to, loaded: what is to be removed must be known, with its version and its own references. */
+  /** The entity and all that it cascades to, loaded: to remove an entity, its version and its own references must be known. */
   async #reachRemoved(entity: object): Promise<Set<object>> {
     const reached = new Set([entity])
-    // A set goes on to what is added to it.
+    // Iteration includes elements added to the set meanwhile.
     for (const each of reached) {
       const references = cascadingReferences(each, 'remove')
       const targets = await Promise.all(references.map(reference => this.#managedTarget(reference)))
@@ -305,7 +310,7 @@ export class EntityManager {
     }
   }
 
-  /** A conflict of paths as one of entities. */
+  /** Turns a conflict of paths into a conflict of entities. */
   #named(error: unknown): unknown {
     if (!(error instanceof FreshetError) || error.code !== 'COMMIT_CONFLICT') return error
     const { conflicts } = error.details
@@ -313,8 +318,8 @@ export class EntityManager {
     const entities = paths.flatMap(path => this.#context.entityAtPath(path) ?? [])
     return new FreshetError(
       'COMMIT_CONFLICT',
-      `Nothing was flushed: ${entities.map(describe).join(', ')} changed since it was read. Refresh what details.entities ` +
-        'has, decide anew, and flush again.',
+      `Nothing was flushed: ${entities.map(describe).join(', ')} changed since it was read. Refresh the entities in ` +
+        'details.entities, apply your change again, and flush.',
       { cause: error, details: { ...error.details, entities } },
     )
   }
@@ -330,6 +335,6 @@ async function noLoad(): Promise<void> {}
 function notThere(entity: object): FreshetError {
   return new FreshetError(
     'OBJECT_NOT_FOUND',
-    `There is no ${describe(entity)} any more, or not yet. Detach the entity, or flush it if it is new.`,
+    `${describe(entity)} is not stored (no longer, or not yet). Detach the entity, or flush it if it is new.`,
   )
 }

@@ -1,12 +1,12 @@
 /**
- * What is known about an entity besides its fields. It stands outside of the object, so that the fields are the data and
- * nothing else, and it stays with an object that is detached: that is what lets `merge` find out, without reading
- * anything, whether and on top of what it was changed.
+ * What is known about an entity besides its fields. It is kept outside the object, so that the fields are only data, and it
+ * stays with an object that is detached: so `merge` can find out, without reading anything, whether the object was changed and
+ * on top of which version.
  *
  *     new        no record
  *     managed    a record, and a manager that has the object in its map
  *     removed    the same, until the flush that deletes it; then new
- *     detached   a record, and no manager (or not the one that is asked)
+ *     detached   a record, and no manager (or another one)
  */
 import type { Version } from '@freshet/protocol'
 import type { Declaration } from './declaration.js'
@@ -14,16 +14,16 @@ import type { Declaration } from './declaration.js'
 export interface EntityRecord {
   readonly declaration: Declaration
   readonly id: string
-  /** Made here, at random, so that nobody else can have it. */
+  /** Whether the id was generated here, at random, so that no other client can have it. */
   readonly isIdMade: boolean
-  /** Whose it is; undefined: it is detached. */
+  /** The context that manages the entity; undefined: it is detached. */
   context: object | undefined
   isRemoved: boolean
-  /** Of what is stored; 0: nothing is, as far as we know. */
+  /** The stored version; 0: nothing is stored, as far as is known. */
   version: Version
-  /** What is stored at that version, as text; null: nothing. */
+  /** The text stored at that version; null: nothing. */
   snapshot: string | null
-  /** What a transaction that has not committed yet would store; undefined: it changes nothing. */
+  /** The text that an uncommitted transaction would store; undefined: it changes nothing. */
   staged: string | null | undefined
 }
 
@@ -37,17 +37,17 @@ export function setRecord(entity: object, record: EntityRecord): void {
   records.set(entity, record)
 }
 
-/** It is new again. */
+/** Makes the entity new again. */
 export function forgetRecord(entity: object): void {
   records.delete(entity)
 }
 
-/** The id of an entity that was persisted or loaded, also after it was detached. */
+/** The id of an entity that was persisted or loaded, even after it was detached. */
 export function idOf(entity: object): string {
   return known(entity).id
 }
 
-/** The version that its fields were read at, or written as; 0: it was not flushed yet. */
+/** The version at which its fields were read or written; 0: it was not flushed yet. */
 export function versionOf(entity: object): Version {
   return known(entity).version
 }
@@ -55,5 +55,5 @@ export function versionOf(entity: object): Version {
 function known(entity: object): EntityRecord {
   const record = records.get(entity)
   if (record) return record
-  throw new TypeError('This is no entity, or one that is new: it has an id once em.persist(entity) is done.')
+  throw new TypeError('This is not an entity, or it is new: it gets its id from em.persist(entity).')
 }

@@ -1,4 +1,4 @@
-/** Where a manager's entities come from and go to: a database, or one transaction of it. The plain client does the work. */
+/** The source and target of a manager's entities: a database, or one of its transactions. The plain client does the work. */
 import { FreshetError, type Position, pathOfKey, type Version } from '@freshet/protocol'
 import type { ListOptions } from '../buckets/bucket.js'
 import type { ObjectBucket } from '../buckets/object-bucket.js'
@@ -11,35 +11,35 @@ import type { TransactionBucket } from '../transactions/transaction-bucket.js'
 import type { CommitPart, CommitRead } from '../writing/commit.js'
 import type { WriteOptions } from '../writing/write.js'
 
-/** A stored object, the manager's own to change. */
+/** A stored object; the manager may change it. */
 export interface Loaded {
   readonly id: string
   readonly value: object
-  /** 0: it is not stored yet, but what this transaction is to write. */
+  /** 0: it is not stored yet; this transaction will write it. */
   readonly version: Version
 }
 
 export interface EntityWrite {
   readonly bucket: string
   readonly id: string
-  /** What it replaces; 0: nothing. */
+  /** The version it replaces; 0: nothing. */
   readonly version: Version
   readonly isIdMade: boolean
-  /** Undefined: to be deleted. */
+  /** Undefined: delete it. */
   readonly value: object | undefined
-  /** What changed of it, if a patch can say it. */
+  /** The change, if a patch can express it. */
   readonly patch?: object | undefined
 }
 
-/** How long a flush may take, and what ends it. */
+/** Options of `flush`: how long it may take, and what cancels it. */
 export type FlushOptions = Pick<WriteOptions, 'signal' | 'timeoutMs'>
 
 export interface EntitySource {
-  /** In the order asked for. */
+  /** In the order of `ids`. */
   getMany(bucket: string, ids: readonly string[], options: ReadOptions): Promise<(Loaded | undefined)[]>
   list(bucket: string, options: ListOptions): Promise<Loaded[]>
   /**
-   * All of it or nothing, if `reads` and the versions to be replaced still hold. Resolves with the version of everything
+   * Writes everything or nothing, if `reads` and the versions to be replaced still hold. Resolves with the version of everything
    * written; undefined: that is decided at the end of the transaction.
    */
   write(
@@ -71,7 +71,7 @@ export function transactionSource(tx: Transaction): EntitySource {
       return found.map(stored => stored && loaded(stored))
     },
     list: (bucket, options) => listed(tx.bucket(bucket), options),
-    // What was locked was read, and what a transaction has read is checked anyway.
+    // Locked entities were read, and the transaction checks everything it has read anyway.
     write: async writes => {
       for (const write of writes) if (!written.has(`${write.bucket}/${write.id}`)) await checkVersion(tx, write)
       for (const write of writes) {
@@ -83,7 +83,7 @@ export function transactionSource(tx: Transaction): EntitySource {
   }
 }
 
-/** `patch` is of what is stored; but the transaction may have written it before. */
+/** `patch` applies to the stored object, but the transaction may have written the object before. */
 async function writeIn(bucket: TransactionBucket<object>, { id, value, patch }: EntityWrite): Promise<void> {
   const seen = patch && (await bucket.get(id))
   const change = seen && value && mergePatchOf({ ...seen }, { ...value })
@@ -112,7 +112,7 @@ function commitPart({ bucket, id, version, value, patch }: EntityWrite): CommitP
   return value === undefined ? { bucket, id, ifVersion, delete: true } : { bucket, id, ifVersion, value }
 }
 
-/** What was found in the transaction has its version among the reads; what was merged or given an id has it from here on. */
+/** Entities found in the transaction have their version among its reads; entities merged or given an id get it there now. */
 async function checkVersion(tx: Transaction, { bucket, id, version, isIdMade }: EntityWrite): Promise<void> {
   if (isIdMade && version === 0) return
   const stored = await tx.bucket(bucket).get(id)
@@ -121,8 +121,8 @@ async function checkVersion(tx: Transaction, { bucket, id, version, isIdMade }: 
   throw new FreshetError(
     'VERSION_CONFLICT',
     version === 0
-      ? `There is an object ${bucket}/${id} already. Find it and change it, or choose another id.`
-      : `${bucket}/${id} has changed since the entity that was merged was read. Find it, and decide anew.`,
+      ? `The object ${bucket}/${id} already exists. Find it and change it, or choose another id.`
+      : `${bucket}/${id} has changed since the merged entity was read. Find it, and apply your change again.`,
     { details: { path: pathOfKey(`${bucket}/${id}`), version: there } },
   )
 }

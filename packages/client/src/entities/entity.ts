@@ -1,22 +1,22 @@
 /**
- * How entities are declared: without decorators, either for a class of one's own or, where the fields are all there is,
- * from their type alone:
+ * How entities are declared: without decorators, either for a class of your own or, if it would have fields only, from a type
+ * alone:
  *
  *     entity(Coffee, 'shop/coffees', { references: { parent: () => Coffee } })
  *     const Roaster = entity<RoasterFields>('shop/roasters')
  *
- * What is referred to is given as a function, so that classes may refer to each other in any order. Types tell which
- * fields are references, and every one of them must be declared: what is stored is an id, and only the declaration says
- * of what.
+ * The target of a reference is given as a function, so that classes may refer to each other in any order. The types show which
+ * fields are references, and each of them must be declared: the stored value is an id, and only the declaration says of which
+ * class.
  */
 import { parseBucketName } from '@freshet/protocol'
 import { type Cascade, type EntityClass, type Hooks, setDeclaration, type Targets } from './declaration.js'
 import type { Reference } from './reference.js'
 
-/** What `entity` makes where it is given no class. */
+/** What `entity` returns if it is given no class. */
 export type FieldsClass<T extends object> = new (fields: T) => T
 
-/** What a field refers to; never, if it is no reference. */
+/** The class that a field refers to; never, if the field is not a reference. */
 export type TargetOf<Field> =
   NonNullable<Field> extends Reference<infer Target>
     ? Target
@@ -24,13 +24,13 @@ export type TargetOf<Field> =
       ? Target
       : never
 
-/** The names of those fields of T that are references. */
+/** The names of the fields of T that are references. */
 export type ReferenceFields<T> = {
   [Name in keyof T]-?: [TargetOf<T[Name]>] extends [never] ? never : Name
 }[keyof T] &
   string
 
-/** A type whose references are ids, as generated ones are, with references in their place. */
+/** Replaces ids by references in a type, such as a generated one. */
 export type WithReferences<Fields, To extends { readonly [Name in keyof To]: object }> = Omit<Fields, keyof To> &
   Referring<Pick<Fields, keyof To & keyof Fields>, To>
 
@@ -42,19 +42,19 @@ type Referring<Fields, To extends { readonly [Name in keyof To]: object }> = {
     | Extract<Fields[Name], null | undefined>
 }
 
-/** What a class refers to, what goes along its references, and what is called when. */
+/** The references of a class, what cascades along them, and its hooks. */
 export interface EntityOptions<T> extends Hooks<T> {
   readonly references?: { readonly [Name in ReferenceFields<T>]: Targets<TargetOf<T[Name]> & object> }
-  /** Which references persist and remove go along. */
+  /** Along which references persist and remove cascade. */
   readonly cascade?: { readonly [Name in ReferenceFields<T>]?: readonly Cascade[] }
 }
 
-/** Where a type has references, they must be declared. */
+/** If a type has references, they must be declared. */
 type OptionsArguments<T> = [ReferenceFields<T>] extends [never]
   ? [options?: EntityOptions<T>]
   : [options: EntityOptions<T> & Required<Pick<EntityOptions<T>, 'references'>>]
 
-/** Declares a class of its own for these fields: `new Roaster({ name: 'Ann' })`. */
+/** Declares a new class for these fields: `new Roaster({ name: 'Ann' })`. */
 export function entity<T extends object>(bucket: string, ...options: OptionsArguments<T>): FieldsClass<T>
 /** Declares a class, and returns it. */
 export function entity<T extends object, Class extends EntityClass<T>>(
@@ -76,13 +76,11 @@ function declare<Class extends EntityClass<object>>(
 ): Class {
   parseBucketName(bucket)
   if ('then' in type.prototype) {
-    throw new TypeError(
-      `${type.name} has a method 'then', so no promise could hold one of them. Call it something else.`,
-    )
+    throw new TypeError(`${type.name} has a method 'then', so no promise could hold an instance. Rename the method.`)
   }
   for (const field of Object.keys(cascade)) {
     if (!Object.hasOwn(references, field))
-      throw new TypeError(`${bucket} cascades along ${field}, which is no reference.`)
+      throw new TypeError(`${bucket} cascades along ${field}, which is not a reference.`)
   }
   setDeclaration({ type, bucket, references, cascade, hooks })
   return type

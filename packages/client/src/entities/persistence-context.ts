@@ -1,13 +1,14 @@
 /**
- * The entities of one manager: which objects they are (one for each stored object: the identity map), which state each is
- * in, and what a flush has to write. It reads and sends nothing.
+ * The entities of one manager: which objects they are (one for each stored object: the identity map), which state each is in, and
+ * what a flush has to write. It reads and sends nothing.
  *
- * What changed is found by comparing: of each entity the text it was loaded or written as is kept, and a flush makes the
- * text anew. Proxies would notice a change when it is made, but then `this` inside of the entity's methods and the object
- * outside are two, private fields fail, embedded values need proxies of their own, and what was made by `new` is not what
- * the manager hands out. Comparing costs a flush the printing of all managed entities: a manager is for a few thousand.
+ * Changes are found by comparing: for each entity, the text that was loaded or written is kept, and a flush makes the text
+ * again. Proxies would notice a change when it is made. But then `this` inside the entity's methods and the object outside would
+ * differ, private fields would fail, embedded values would need proxies of their own, and the object made by `new` would not be
+ * the one that the manager hands out. Comparing makes each flush serialise all managed entities: a manager is for a few
+ * thousand.
  *
- * Nothing here is half done: an operation first finds out all it would do, calls the hooks, which may throw, and only then
+ * No operation is left half done: it first finds out everything it would do, calls the hooks, which may throw, and only then
  * changes states.
  */
 import {
@@ -27,7 +28,7 @@ import { type EntityRecord, forgetRecord, recordOf, setRecord } from './entity-r
 import type { Loaded } from './entity-source.js'
 import { Reference } from './reference.js'
 
-/** One object that a flush writes; `stored` undefined: deletes. */
+/** One object that a flush writes; if `stored` is undefined, the flush deletes it. */
 export interface PlannedWrite {
   readonly record: EntityRecord
   readonly stored: object | undefined
@@ -55,7 +56,7 @@ export class PersistenceContext {
     return undefined
   }
 
-  /** Its record, if it is one of this context's, managed or removed. */
+  /** The entity's record, if the entity belongs to this context, managed or removed. */
   own(entity: object): EntityRecord | undefined {
     const record = recordOf(entity)
     return record?.context === this ? record : undefined
@@ -65,14 +66,14 @@ export class PersistenceContext {
     return this.own(entity)?.isRemoved === false
   }
 
-  /** Throws TypeError unless it is managed here. */
+  /** Throws TypeError unless the entity is managed here. */
   managed(entity: object): EntityRecord {
     const record = this.own(entity)
     if (record && !record.isRemoved) return record
-    throw new TypeError(`${describe(entity)} is ${this.#stateOf(entity)}, and not managed here.`)
+    throw new TypeError(`${describe(entity)} is ${this.#stateOf(entity)}, so it is not managed here.`)
   }
 
-  /** The entity for what was loaded: the one there is, as it is, or a new one. */
+  /** The entity for a loaded object: the existing one, unchanged, or a new one. */
   adopt(declaration: Declaration, loaded: Loaded): object {
     const known = this.entityAt(declaration, loaded.id)
     if (known) return known
@@ -84,14 +85,14 @@ export class PersistenceContext {
     return entity
   }
 
-  /** Makes its fields what is stored. */
+  /** Sets the entity's fields to what is stored. */
   reload(entity: object, loaded: Loaded): void {
     const record = this.managed(entity)
     this.#load(entity, record, loaded)
     callHook(record.declaration, 'afterLoad', entity)
   }
 
-  /** A new or removed one becomes managed, and the new ones that it cascades to. */
+  /** Makes a new or removed entity managed, with the new ones that it cascades to. */
   persist(entity: object, id?: string): void {
     const record = recordOf(entity)
     if (record && record.context !== this) {
@@ -103,14 +104,14 @@ export class PersistenceContext {
     for (const [each, itsRecord] of reached) this.#add(each, itsRecord)
   }
 
-  /** All that were found to be removed with it. New ones are left alone. */
+  /** Marks these entities as removed. New ones are left alone. */
   remove(entities: ReadonlySet<object>): void {
     const managed = [...entities].filter(entity => this.isManaged(entity))
     for (const entity of managed) callHook(this.managed(entity).declaration, 'beforeRemove', entity)
     for (const entity of managed) this.managed(entity).isRemoved = true
   }
 
-  /** The managed entity that has now what this one has. */
+  /** Returns the managed entity, with the fields of this one. */
   merge(entity: object): object {
     const declaration = declarationOfEntity(entity)
     const record = recordOf(entity)
@@ -127,7 +128,7 @@ export class PersistenceContext {
     return this.#mergeStored(copy, record)
   }
 
-  /** Forgets what was not flushed. One that is not stored is new again. */
+  /** Forgets what was not flushed. An entity that is not stored is new again. */
   detach(entity: object): void {
     const record = this.own(entity)
     if (record === undefined) return
@@ -140,7 +141,7 @@ export class PersistenceContext {
     for (const entity of [...this.#entities.values()]) this.detach(entity)
   }
 
-  /** The next flush is done only if it has not changed, even if this manager does not change it. */
+  /** The next flush fails if the entity has changed in the store, even if this manager does not change it. */
   lock(entity: object): void {
     this.managed(entity)
     this.#locked.add(entity)
@@ -150,7 +151,9 @@ export class PersistenceContext {
     return [...this.#locked].map(entity => this.own(entity)!).filter(({ version }) => version !== 0)
   }
 
-  /** What differs from what is stored. New ones that managed ones cascade to become managed now, as if just persisted. */
+  /**
+   * The entities that differ from what is stored. New ones that managed ones cascade to become managed now, as if just persisted.
+   */
   plan(): PlannedWrite[] {
     const reached = new Map([...this.#all()].filter(([, { isRemoved }]) => !isRemoved))
     this.#reachNew(reached)
@@ -158,12 +161,14 @@ export class PersistenceContext {
     return [...this.#all()].flatMap(([entity, record]) => planned(entity, record))
   }
 
-  /** A transaction was told of these; whether they are written shows at its end. */
+  /** Records writes that were passed to a transaction; whether they are stored shows at its end. */
   stage(writes: readonly PlannedWrite[]): void {
     for (const { record, text } of writes) record.staged = text
   }
 
-  /** These, and what was staged, are stored now, at that position. What changed meanwhile is still a change. */
+  /**
+   * Records that these writes, and the staged ones, are stored at that position. Changes made meanwhile still count as changes.
+   */
   settle(writes: readonly PlannedWrite[], position: Position): void {
     this.stage(writes)
     for (const [entity, record] of [...this.#all()]) {
@@ -181,7 +186,9 @@ export class PersistenceContext {
     for (const entity of this.#entities.values()) yield [entity, this.own(entity)!]
   }
 
-  /** Adds the new ones that these cascade to, and calls their hooks. A map goes on to what is added to it. */
+  /**
+   * Adds the new entities that these cascade to, and calls their hooks. Iteration includes entries added to the map meanwhile.
+   */
   #reachNew(reached: Map<object, EntityRecord>): void {
     for (const [entity] of reached) {
       for (const held of entitiesIn(entity, 'persist')) {
@@ -197,7 +204,7 @@ export class PersistenceContext {
     return this.#newRecord(declaration, id ?? this.#newId(), id === undefined)
   }
 
-  /** In the place of one that is removed but not deleted yet, it replaces what is stored. */
+  /** A new entity with the id of one that is removed but not deleted yet replaces what is stored. */
   #newRecord(declaration: Declaration, id: string, isIdMade: boolean): EntityRecord {
     const replaced = recordOf(this.entityAt(declaration, id) ?? {})
     const { version = 0, snapshot = null, staged = undefined } = replaced ?? {}
@@ -208,7 +215,7 @@ export class PersistenceContext {
     const key = keyOf(record.declaration, record.id)
     const replaced = this.#entities.get(key)
     if (replaced && replaced !== entity) {
-      // Hooks are called in the order in which entities came, and this one comes last.
+      // Hooks are called in the order in which entities were added, and this one comes last.
       this.#entities.delete(key)
       this.#locked.delete(replaced)
       forgetRecord(replaced)
@@ -221,7 +228,7 @@ export class PersistenceContext {
 
   #load(entity: object, record: EntityRecord, { value, version }: Loaded): void {
     setFields(record.declaration, entity, value, this.#refer)
-    // What a transaction is to write is no news of what is stored.
+    // What a transaction will write says nothing about what is stored.
     if (version === 0 && record.staged !== undefined) return
     record.version = version
     record.snapshot = JSON.stringify(value)
@@ -242,9 +249,11 @@ export class PersistenceContext {
     checkId(id)
     const known = this.entityAt(declarationOfEntity(entity), id)
     const itsId = recordOf(entity)?.id ?? id
-    if (itsId !== id) throw new TypeError(`${describe(entity)} has its id already; it cannot become ${id}.`)
+    if (itsId !== id) throw new TypeError(`${describe(entity)} already has an id; it cannot become ${id}.`)
     if (known && known !== entity && this.isManaged(known)) {
-      throw new TypeError(`Another entity is managed here as ${describe(known)}. Change that one, or remove it first.`)
+      throw new TypeError(
+        `Another entity is already managed here as ${describe(known)}. Change that one, or remove it first.`,
+      )
     }
   }
 
@@ -255,7 +264,7 @@ export class PersistenceContext {
   }
 }
 
-/** The entities at hand that it refers to by fields with this cascade. */
+/** The entities in memory that an entity refers to by fields with this cascade. */
 function entitiesIn(entity: object, cascade: Cascade): object[] {
   return cascadingReferences(entity, cascade).flatMap(reference => Reference.entityOf(reference) ?? [])
 }
@@ -265,7 +274,7 @@ export function cascadingReferences(entity: object, cascade: Cascade): Reference
   return cascades.flatMap(([field, kinds]) => (kinds.includes(cascade) ? referencesIn(entity, field) : []))
 }
 
-/** As errors name it. */
+/** The entity's name in error messages. */
 export function describe(entity: object): string {
   const record = recordOf(entity)
   return record ? keyOf(record.declaration, record.id) : `This entity of ${declarationOfEntity(entity).bucket}`
@@ -298,8 +307,8 @@ function keyOf({ bucket }: Declaration, id: string): Key {
 function otherVersion(entity: object, version: Version): FreshetError {
   return new FreshetError(
     'VERSION_CONFLICT',
-    `The managed ${describe(entity)} is of another version than the detached one that was to be merged. Refresh it, and ` +
-      'decide anew.',
+    `The managed ${describe(entity)} has another version than the detached entity to merge. Refresh it, and apply your change ` +
+      'again.',
     { details: { path: pathOfKey(describe(entity)), version, entities: [entity] } },
   )
 }

@@ -1,20 +1,19 @@
 /**
- * Calls take effect in the order they were made, awaited or not. The thesis puts all of them into one queue; here reads
- * that stand next to each other travel together, and only what they bring is taken in one after the other. What changes
- * something waits for all before it, and is waited for by all after it. One that fails does not keep the next from being
- * done.
+ * Calls take effect in the order they were made, awaited or not. The thesis puts all of them into one queue. Here consecutive
+ * reads are loaded at the same time, and only their results are taken in one after the other. A change waits for all calls
+ * before it, and all calls after it wait for the change. A failed call does not prevent the next.
  */
 export class ProgramOrder {
-  /** When the last change is done. */
+  /** Resolves when the last change is done. */
   #changed: Promise<unknown> = Promise.resolve()
-  /** When that and every read since are. */
+  /** Resolves when the last change and every read since are done. */
   #allDone: Promise<unknown> = Promise.resolve()
 
   /** `load` must change nothing; `take` is called in turn. */
   read<Loaded, Result>(load: () => Loaded | Promise<Loaded>, take: (loaded: Loaded) => Result): Promise<Result> {
     const before = this.#allDone
     const loaded = this.#changed.then(load)
-    // Settled first, so that what fails early is not called unhandled while its turn has not come.
+    // Settled first, so that an early failure is not reported as unhandled before its turn.
     const done = settled(loaded)
       .then(() => before)
       .then(() => loaded)
@@ -31,7 +30,7 @@ export class ProgramOrder {
   }
 }
 
-/** Without its value, so that a long chain keeps nothing alive. */
+/** Drops the value, so that a long chain keeps nothing alive. */
 function settled(done: Promise<unknown>): Promise<void> {
   return done.then(
     () => undefined,

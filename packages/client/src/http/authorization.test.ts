@@ -3,7 +3,7 @@ import { AuthorizedFetch } from './authorization.js'
 
 const BASE = 'http://freshet.test'
 
-/** Believes these tokens, and notes what was sent. */
+/** Accepts these tokens, and records what was sent. */
 function origin(believed: () => readonly string[]) {
   const seen: (string | null)[] = []
   const fetch = async (_url: string, init: RequestInit) => {
@@ -15,13 +15,13 @@ function origin(believed: () => readonly string[]) {
 }
 
 describe('a connection with a token', () => {
-  test('sends it, beside the other headers', async () => {
+  test('sends it with the other headers', async () => {
     const { fetch, seen } = origin(() => ['Bearer a'])
     const response = await new AuthorizedFetch(fetch, 'a', BASE).fetch('/x', { headers: { 'if-match': '1' } })
     expect([response.status, seen]).toEqual([200, ['Bearer a']])
   })
 
-  test('asks for one once, and again when it is refused, for all who wait', async () => {
+  test('gets a token once for all waiting requests, and again when it is refused', async () => {
     let made = 0
     let good = 1
     const { fetch, seen } = origin(() => [`Bearer ${good}`])
@@ -33,7 +33,7 @@ describe('a connection with a token', () => {
     expect([made, renewed.map(({ status }) => status)]).toEqual([2, [200, 200, 200]])
   })
 
-  test('does not ask for ever', async () => {
+  test('does not ask forever', async () => {
     let made = 0
     const { fetch, seen } = origin(() => [])
     const response = await new AuthorizedFetch(fetch, () => `${++made}`, BASE).fetch('/x', {})
@@ -42,7 +42,7 @@ describe('a connection with a token', () => {
     expect(seen.length).toBe(3)
   })
 
-  test('tries again after none could be got', async () => {
+  test('tries again after getting a token failed', async () => {
     let made = 0
     const { fetch } = origin(() => ['Bearer ok'])
     const { fetch: send } = new AuthorizedFetch(
@@ -58,10 +58,10 @@ describe('a connection with a token', () => {
   })
 })
 
-describe('what everybody may read is asked for without the token:', () => {
+describe('requests for what everyone may read carry no token:', () => {
   const OPEN = { read: ['shop/products', '*/news'], list: ['shop/products', 'shop/secrets'] }
 
-  /** Whether each of these was sent with the token. */
+  /** Whether each of these requests was sent with the token. */
   async function sentWithToken(targets: readonly string[], init: RequestInit = {}): Promise<boolean[]> {
     const seen: (string | null)[] = []
     const fetch = async (_url: string, sent: RequestInit) => {
@@ -74,12 +74,12 @@ describe('what everybody may read is asked for without the token:', () => {
     return seen.map(header => header !== null)
   }
 
-  test('objects of open buckets, also by a pattern, and lists of those that are open to lists as well', async () => {
+  test('objects of open buckets, also by a pattern, and lists of buckets that are open to lists as well', async () => {
     const open = ['/db/shop/products/1', '/db/shop/products/1?at=5', '/db/acme/news/1', '/db/shop/products?limit=2']
     expect(await sentWithToken(open)).toEqual([false, false, false, false])
   })
 
-  test('the sketch, which tells nothing but hashes', async () => {
+  test('the sketch, which contains only hashes', async () => {
     expect(await sentWithToken(['/coherence?nonce=1', '/coherence/segments/1-2', '/time'])).toEqual([
       false,
       false,
@@ -87,7 +87,7 @@ describe('what everybody may read is asked for without the token:', () => {
     ])
   })
 
-  test('and nothing else', async () => {
+  test('and no other requests', async () => {
     const closed = [
       ...['/db/shop/secrets/1', '/db/shop/secrets', '/db/acme/news', '/db/acme/products/1', '/db/shop', '/tasks'],
       ...['/db/shop/products?explain&where=%7B%7D', '/db/_freshet/news/1', '/openapi.json', '/coherencex'],
@@ -96,7 +96,7 @@ describe('what everybody may read is asked for without the token:', () => {
     expect(await sentWithToken(['/db/shop/products/1'], { method: 'PUT' })).toEqual([true])
   })
 
-  test('until it is refused: then the token is sent, and goes on being sent until a head says otherwise', async () => {
+  test('until one is refused: then the token is sent, until a head says otherwise', async () => {
     const { fetch, seen } = origin(() => ['Bearer a'])
     const authorized = new AuthorizedFetch(fetch, 'a', BASE)
     authorized.learn(OPEN)
@@ -108,7 +108,7 @@ describe('what everybody may read is asked for without the token:', () => {
     expect(seen.slice(3)).toEqual([null, 'Bearer a'])
   })
 
-  test('and by a client that was told nothing, as by a server of an earlier version, nothing', async () => {
+  test('and none if the server named no open buckets, as earlier versions do', async () => {
     const { fetch, seen } = origin(() => ['Bearer a'])
     const authorized = new AuthorizedFetch(fetch, 'a', BASE)
     authorized.learn(undefined)

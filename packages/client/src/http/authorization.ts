@@ -1,23 +1,23 @@
 /**
  * Sends a token with requests that need one; loaded only when there is a token. Shared caches do not answer requests with a
- * token. So what everybody may read is asked for without it: the sketch, and the buckets that the last whole head named. A
- * change of the rules makes the next head a whole one. A request that is refused without the token is repeated with it, and
- * from then on all are sent with it, until a head names open buckets again.
+ * token. So requests for what everyone may read carry none: the sketch, and the buckets that the last complete head named. A
+ * change of the rules makes the next head a complete one. A request that is refused without the token is repeated with it, and
+ * from then on all requests carry it, until a head names open buckets again.
  *
- * What not everybody may read is `no-store`, so neither this process nor a browser keeps it, and a new token cannot be shown
+ * Data that not everyone may read is `no-store`, so neither this process nor a browser keeps it, and a new token cannot be shown
  * what an old one saw.
  *
- * The token goes where the connection goes and nowhere else: every address is made of the one given to `connect`, and `fetch` itself
- * takes the header off when it is led to another origin.
+ * The token goes only where the connection goes: every address is made from the one given to `connect`, and `fetch` itself
+ * removes the header on a redirect to another origin.
  */
 import type { OpenBuckets } from '@freshet/protocol'
 import type { Fetch } from './transport.js'
 
-/** A token, or what gets one: called first, and again after it was refused. */
+/** A token, or a function that gets one: called first, and again after the token was refused. */
 export type Authorization = string | (() => string | Promise<string>)
 
 const SKETCH = /^\/(?:coherence|time)(?=[/?]|$)/
-/** A namespace, a bucket, and an object or a query; how a query is answered is for admins to know. */
+/** A namespace, a bucket, and an object or a query. Not `explain`, which is for admins. */
 const BUCKET = /^\/db\/([a-z0-9][a-z0-9_-]*)\/([a-z0-9][a-z0-9_-]*)(?:(\/)|\?(?!(?:.*&)?explain\b)|$)/
 
 export class AuthorizedFetch {
@@ -28,14 +28,14 @@ export class AuthorizedFetch {
   #open: OpenBuckets | undefined
   #isSketchOpen = true
 
-  /** `base`: what all addresses begin with. */
+  /** `base`: the beginning of all addresses. */
   constructor(fetch: Fetch, authorization: Authorization, base: string) {
     this.#fetch = fetch
     this.#authorization = authorization
     this.#base = base
   }
 
-  /** Takes note of what a whole head says; undefined if it says nothing. */
+  /** Learns the open buckets from a complete head; undefined if it names none. */
   learn(open: OpenBuckets | undefined): void {
     this.#open = open
   }
@@ -66,7 +66,7 @@ export class AuthorizedFetch {
     const response = await this.#send(url, init, asked)
     if (response.status !== 401 || typeof this.#authorization === 'string') return response
     await response.body?.cancel()
-    // Another request may have got a new one meanwhile.
+    // Another request may have got a new token meanwhile.
     const isSame = this.#current === asked || this.#current === undefined
     return this.#send(url, init, isSame ? this.#renew() : this.#current!)
   }
@@ -77,7 +77,7 @@ export class AuthorizedFetch {
     return this.#fetch(url, { ...init, headers })
   }
 
-  /** One that could not be got is asked for again. */
+  /** If getting a token fails, the next request tries again. */
   #renew(): Promise<string> {
     const asked = this.#get()
     this.#current = asked

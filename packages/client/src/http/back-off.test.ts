@@ -22,7 +22,7 @@ async function delaysOf(error: FreshetError, random: number, retriesMax: number)
   return triedAtMs.slice(1).map((at, i) => at - triedAtMs[i]!)
 }
 
-test('exactly those of the server that have the status 429 or 503 may pass', () => {
+test('exactly the server errors with status 429 or 503 are temporary', () => {
   for (const [code, status] of Object.entries(STATUS_OF_CODE) as [FreshetErrorCode, number][]) {
     expect([code, isPassing(new FreshetError(code, ''))]).toEqual([code, status === 429 || status === 503])
   }

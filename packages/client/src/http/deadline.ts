@@ -1,7 +1,7 @@
 /**
  * The end of one operation, whichever comes first: its time is up, its caller gave up, or the connection was closed. The
- * signal's reason is the error to throw. Made by hand rather than with `AbortSignal.any`, which held on to every signal
- * ever combined with a long-lived one in some versions of Node.
+ * signal's reason is the error to throw. Implemented by hand instead of with `AbortSignal.any`, which in some versions of Node
+ * kept every signal alive that was ever combined with a long-lived one.
  */
 import { FreshetError } from '@freshet/protocol'
 import { onAbort } from './on-abort.js'
@@ -29,7 +29,7 @@ export class Deadline {
     return this.#controller.signal
   }
 
-  /** Must be called when the operation is over, well or not: else a timer goes on for nothing. */
+  /** Must be called when the operation is over, in success or failure; otherwise its timer keeps running. */
   end(): void {
     clearTimeout(this.#timer)
     for (const stop of this.#stopWaiting) stop()
@@ -44,7 +44,7 @@ function timedOut(what: string, timeoutMs: number): FreshetError {
   )
 }
 
-/** The error of something that only reads: whatever happened on the way, nothing was done. */
+/** The error of an operation that only reads: whatever happened on the way, nothing was done. */
 export function ofReading(error: unknown): unknown {
   if (!(error instanceof FreshetError) || error.details.outcome !== 'unknown') return error
   const { code, message, cause, details } = error

@@ -1,7 +1,7 @@
 import { expect, test, vi } from 'vitest'
 import { onAbort } from './on-abort.js'
 
-test('a signal has one listener however many wait for it, and none when nobody does', () => {
+test('a signal has one listener however many callbacks wait for it, and no listener without callbacks', () => {
   const { signal } = new AbortController()
   const added = vi.spyOn(signal, 'addEventListener')
   const removed = vi.spyOn(signal, 'removeEventListener')
@@ -12,7 +12,7 @@ test('a signal has one listener however many wait for it, and none when nobody d
   expect(removed).toHaveBeenCalledTimes(1)
 })
 
-test('everybody who still waits is called, once', () => {
+test('every callback that still waits is called once', () => {
   const controller = new AbortController()
   const called: string[] = []
   onAbort(controller.signal, () => called.push('a'))

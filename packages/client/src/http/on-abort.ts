@@ -1,6 +1,6 @@
 /**
- * Many operations may wait for one signal: a page's, or the connection's. Each adding a listener of its own makes Node
- * suspect a leak after ten; so a signal gets one listener, and the callbacks are kept here.
+ * Many operations may wait for one signal: a page's, or the connection's. If each added its own listener, Node would suspect a
+ * leak after ten. So a signal gets one listener, and the callbacks are kept here.
  */
 const callbacks = new WeakMap<AbortSignal, Waiting>()
 
@@ -9,7 +9,7 @@ interface Waiting {
   readonly listener: () => void
 }
 
-/** Calls back when the signal is aborted; at once if it is. Returns the way to stop waiting. */
+/** Calls back when the signal is aborted; at once if it already is. Returns a function that stops waiting. */
 export function onAbort(signal: AbortSignal, callback: () => void): () => void {
   if (signal.aborted) {
     callback()

@@ -15,7 +15,7 @@ function scene() {
   return { flights, started, start, finish: (text: string) => finish(text) }
 }
 
-test('those who ask meanwhile share it, those who ask later do not', async () => {
+test('callers that ask during a flight share it, later callers do not', async () => {
   const { flights, started, start, finish } = scene()
   const { signal } = new AbortController()
   const both = [flights.join('a', signal, start), flights.join('a', signal, start)]
@@ -27,7 +27,7 @@ test('those who ask meanwhile share it, those who ask later do not', async () =>
   expect(await later).toBe('again')
 })
 
-test('it is aborted when the last who waits gives up, and not before; the next starts anew', async () => {
+test('a flight is aborted when its last caller gives up, and not before; the next caller starts a new one', async () => {
   const { flights, started, start } = scene()
   const [one, two] = [new AbortController(), new AbortController()]
   const reads = [flights.join('a', one.signal, start), flights.join('a', two.signal, start)]
@@ -41,7 +41,7 @@ test('it is aborted when the last who waits gives up, and not before; the next s
   expect(started).toHaveLength(2)
 })
 
-test('it is not aborted once it has ended', async () => {
+test('a flight is not aborted once it has ended', async () => {
   const { flights, started, start, finish } = scene()
   const read = flights.join('a', new AbortController().signal, start)
   finish('done')
@@ -49,7 +49,7 @@ test('it is not aborted once it has ended', async () => {
   expect(started[0]!.aborted).toBe(false)
 })
 
-test('a failure is for all who wait', async () => {
+test('a failure rejects all waiting callers', async () => {
   const flights = new SharedFlights<string>()
   const { signal } = new AbortController()
   const fail = async () => {

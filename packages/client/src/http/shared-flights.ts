@@ -1,6 +1,6 @@
 /**
- * Single-flight: those who want the same thing at the same time wait for one request. It is aborted when nobody waits
- * for it any more, and not before: one caller who gives up takes nothing from the others.
+ * Single-flight: callers that want the same thing at the same time share one request. It is aborted when no caller waits for it
+ * any longer, and not before: one caller that gives up takes nothing from the others.
  */
 import { untilAborted } from './deadline.js'
 
@@ -13,7 +13,7 @@ interface Flight<Result> {
 export class SharedFlights<Result> {
   readonly #flights = new Map<string, Flight<Result>>()
 
-  /** What `start` came to, be it started here or under way. Rejects with the signal's reason if that is aborted. */
+  /** The outcome of `start`, whether this call started it or another. Rejects with the signal's reason if that is aborted. */
   async join(key: string, signal: AbortSignal, start: (signal: AbortSignal) => Promise<Result>): Promise<Result> {
     const flight = this.#flights.get(key) ?? this.#begin(key, start)
     flight.waiters++
@@ -35,7 +35,7 @@ export class SharedFlights<Result> {
   }
 
   #leave(key: string, flight: Flight<Result>): void {
-    // It has ended. To abort it nevertheless would change nothing, and costs a sixth of a fetch, or more.
+    // The flight has ended. Aborting it would change nothing, and costs a sixth of a fetch or more.
     if (this.#flights.get(key) !== flight) return
     flight.controller.abort()
     this.#remove(key, flight)

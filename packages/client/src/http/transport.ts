@@ -1,6 +1,6 @@
 /**
- * One request, one answer: `fetch`, and what its failures mean. Reads carry no header of ours: a hand-set one would make
- * browsers ask the server for permission first (a CORS preflight), once per URL.
+ * One request, one answer: `fetch`, and the meaning of its failures. Reads carry no custom header: it would make browsers ask
+ * the server for permission first (a CORS preflight), once per URL.
  */
 import { FreshetError, fromProblem } from '@freshet/protocol'
 import { untilAborted } from './deadline.js'
@@ -14,18 +14,18 @@ export interface Request {
   readonly target: string
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string | Uint8Array<ArrayBuffer>
-  /** How to treat the browser's cache, and those that heed the headers this makes it send. */
+  /** How to use the browser's cache, and caches that follow the headers which this makes the browser send. */
   readonly cache?: 'default' | 'reload' | 'no-store'
 }
 
-/** What came back, as it came. A status of 400 and more is one of ours: anything else was thrown. */
+/** The answer, unchanged. An error status in it comes from a Freshet server: any other was thrown. */
 export type Body = string | Uint8Array<ArrayBuffer>
 
 export interface Reply<Read extends Body> {
   readonly status: number
   readonly headers: Headers
   readonly body: Read
-  /** The error that the status stands for. */
+  /** The error that the answer reports, if its status is an error. */
   readonly problem: FreshetError | undefined
 }
 
@@ -49,7 +49,7 @@ export class Transport {
     return this.#exchange(request, signal, async response => new Uint8Array(await response.arrayBuffer()))
   }
 
-  /** The response itself, for reading it as it comes. */
+  /** The response itself, for reading it as it arrives. */
   async open(request: Request, signal: AbortSignal): Promise<Response> {
     const { method, target, headers, body, cache = 'default' } = request
     const init: RequestInit = {
@@ -95,7 +95,7 @@ function readProblem(text: string, headers: Headers): FreshetError | undefined {
     const problem = fromProblem(JSON.parse(text))
     return problem && withRetryAfter(problem, headers)
   } catch {
-    // Not JSON, so not ours: `strange` says what it was.
+    // Not JSON, so not from a Freshet server: `strange` describes it.
     return undefined
   }
 }
@@ -110,7 +110,7 @@ function retryAfterOf(headers: Headers): { retryAfterS?: number } {
   return text !== null && /^[0-9]{1,6}$/.test(text) ? { retryAfterS: Number(text) } : {}
 }
 
-/** Node says why a connection failed; browsers, for the sake of privacy, do not. */
+/** Node reports why a connection failed; browsers, for privacy, do not. */
 const NEVER_CONNECTED = [
   'ECONNREFUSED',
   'ENOTFOUND',
@@ -125,7 +125,7 @@ function unreachable(name: string, cause: unknown): FreshetError {
   const outcome = NEVER_CONNECTED.includes(reason.code ?? '') ? 'not-done' : 'unknown'
   return new FreshetError(
     'REQUEST_FAILED',
-    `${name} got no answer: ${reason.text}. Check that the server runs, and the address.`,
+    `${name} got no answer: ${reason.text}. Check that the server is running, and check the address.`,
     { cause, details: { outcome } },
   )
 }
@@ -150,9 +150,9 @@ function cutOff(name: string, cause: unknown): FreshetError {
 function strange(name: string, status: number, headers: Headers, text: string): FreshetError {
   return new FreshetError(
     'REQUEST_FAILED',
-    `${name} was answered ${status} by something that is no Freshet server: ${glimpse(headers, text)}. ` +
+    `${name} was answered ${status} by something that is not a Freshet server: ${glimpse(headers, text)}. ` +
       'Check the address, and any proxy on the way.',
-    // 429 is the one status by which somebody on the way says that he passed nothing on.
+    // 429 is the one status by which a proxy reports that it did not pass the request on.
     { details: { status, outcome: status === 429 ? 'not-done' : 'unknown', ...retryAfterOf(headers) } },
   )
 }

@@ -22,7 +22,7 @@ test.each<[Json, Json, Json]>([
   expect(mergePatch(target, patch)).toEqual(result)
 })
 
-test('applied to the one, the patch gives the other, or there is none', () => {
+test('applied to the first object, the patch gives the second, or there is no patch', () => {
   let patches = 0
   fc.assert(
     fc.property(objects, objects, (before, after) => {

@@ -1,7 +1,7 @@
 /** JSON merge patches (RFC 7396): applied to an object, and made from two. */
 type Json = Readonly<Record<string, unknown>>
 
-/** What a patch makes of something (section 2). */
+/** Applies a patch (section 2). */
 export function mergePatch(target: unknown, patch: Json): Json {
   const result = new Map(Object.entries(isJson(target) ? target : {}))
   for (const [name, value] of Object.entries(patch)) {
@@ -12,8 +12,8 @@ export function mergePatch(target: unknown, patch: Json): Json {
 }
 
 /**
- * The patch from one object to another: what is the same is not in it, and so not written. A number with more digits than JavaScript holds
- * stays as it is stored. Undefined: no patch can say it, since null in a patch removes.
+ * The patch from one object to another. It leaves out what is the same, so that is not written: a number with more digits than
+ * JavaScript holds stays as it is stored. Undefined: no patch can express the change, since null in a patch removes.
  */
 export function mergePatchOf(before: Json, after: Json): Json | undefined {
   const changes: [string, unknown][] = Object.keys(before)

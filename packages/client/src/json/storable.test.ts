@@ -16,7 +16,7 @@ const CHANGED_BY_JSON: readonly (readonly [string, unknown])[] = [
   ['a symbol', Symbol('a')],
 ]
 
-test.each(CHANGED_BY_JSON)('%s is refused wherever it stands, before anything is sent', async (_, value) => {
+test.each(CHANGED_BY_JSON)('%s is refused at any depth, before anything is sent', async (_, value) => {
   const { origin, db } = await createScene()
   const products = db.bucket('shop/products')
   const sent = origin.sent.length
@@ -31,7 +31,7 @@ test.each(CHANGED_BY_JSON)('%s is refused wherever it stands, before anything is
   expect(origin.sent.slice(sent).filter(({ method }) => method !== 'GET')).toEqual([])
 })
 
-test.each(CHANGED_BY_JSON)('%s is not asked for: a query would find other objects', async (_, value) => {
+test.each(CHANGED_BY_JSON)('%s is refused in a query, which would find other objects', async (_, value) => {
   const { origin, db } = await createScene()
   const products = db.bucket('shop/products')
   const sent = origin.sent.length
@@ -46,7 +46,7 @@ test.each(CHANGED_BY_JSON)('%s is not asked for: a query would find other object
   expect(origin.sent.slice(sent)).toEqual([])
 })
 
-test.each(CHANGED_BY_JSON)('%s is not set: null would remove a setting', async (_, value) => {
+test.each(CHANGED_BY_JSON)('%s is refused as a setting: null would remove it', async (_, value) => {
   const { origin, db } = await createScene()
   const products = db.bucket('shop/products')
   const sent = origin.sent.length
@@ -68,7 +68,7 @@ test('the error names the place', async () => {
   await expect(put).rejects.toThrow('the value.prices[0].at holds a Date')
 })
 
-test('plain JSON is stored, also of another realm or without a prototype', async () => {
+test('plain JSON is stored, even from another realm or without a prototype', async () => {
   const { db } = await createScene()
   const products = db.bucket('shop/products')
   const value = { a: [1, -0.5, 1e-7, 'x', true, null, {}], n: Number.MAX_SAFE_INTEGER }

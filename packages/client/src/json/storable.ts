@@ -1,9 +1,9 @@
 /**
- * What a bucket of JSON gives back as it was put in. JSON.stringify changes the rest without a word: NaN to null, a Map to {}, a Date to
- * text; and a whole number beyond 2^53 has been rounded before.
+ * The values that a bucket of JSON returns unchanged. JSON.stringify silently changes all others: NaN to null, a Map to {}, a
+ * Date to text; and a whole number beyond 2^53 was already rounded before.
  */
 
-/** Throws TypeError that names the place of what cannot be stored. */
+/** Throws a TypeError that names the place of a value that cannot be stored. */
 export function checkStorable(value: unknown, place: string): void {
   if (value === null || typeof value === 'string' || typeof value === 'boolean' || isStorable(value)) return
   if (Array.isArray(value)) for (let i = 0; i < value.length; i++) checkStorable(value[i], `${place}[${i}]`)
@@ -12,12 +12,12 @@ export function checkStorable(value: unknown, place: string): void {
     throw new TypeError(`${place} holds ${nameOf(value)}, which JSON cannot hold. Write it as text, or leave it out.`)
 }
 
-/** Whether it is a number that JSON and JavaScript hold exactly. */
+/** Whether the value is a number that JSON and JavaScript hold exactly. */
 export function isStorable(value: unknown): value is number {
   return Number.isFinite(value) && (!Number.isInteger(value) || Number.isSafeInteger(value))
 }
 
-/** Of any realm: the prototype of its prototype is null. */
+/** Plain objects of any realm: the prototype of their prototype is null. */
 function isPlain(value: unknown): value is object {
   if (typeof value !== 'object' || value === null) return false
   const prototype: object | null = Object.getPrototypeOf(value)

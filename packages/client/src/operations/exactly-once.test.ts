@@ -1,6 +1,6 @@
 /**
  * Over a network that loses requests and answers, delivers some of them twice and others late, each operation takes effect
- * once, and its caller is told what the first time came to.
+ * once, and its caller gets the first result.
  */
 import { parseOperationId } from '@freshet/protocol'
 import fc from 'fast-check'
@@ -23,9 +23,9 @@ class Network {
   readonly origin = new FakeOrigin()
   readonly #fates: Iterator<Fate>
   readonly #late: Sent[] = []
-  /** Of what was sent and has not been answered. */
+  /** The sequence numbers, by client, of operations that were sent and not answered. */
   readonly #unanswered = new Map<string, Set<number>>()
-  /** What was called settled although it was not. */
+  /** Operations that were declared settled although they were not. */
   readonly broken: string[] = []
 
   constructor(fatesToCome: Iterator<Fate>) {
@@ -40,7 +40,7 @@ class Network {
   async #deliver(sent: Sent): Promise<Response | Error> {
     this.#check(sent)
     const fate = this.#fates.next().value as Fate
-    // What was held up arrives now, after later ones.
+    // Delayed requests arrive now, after later ones.
     for (const old of this.#late.splice(0)) this.origin.answer(old)
     if (fate === 'request lost') return connectionLost()
     if (fate === 'late, as a copy') {
@@ -53,7 +53,7 @@ class Network {
     return fate === 'answer lost' ? connectionLost() : answer
   }
 
-  /** Nothing that may still be sent again is called settled. */
+  /** Checks that no operation that may still be sent again is declared settled. */
   #check(sent: Sent): void {
     for (const { client, sequence, settledTo } of idsIn(sent)) {
       const unanswered = this.#unanswered.get(client) ?? new Set()
@@ -84,7 +84,7 @@ const operation = fc.record({
   by: fc.integer({ min: 1, max: 9 }),
 })
 
-test('each operation takes effect once, whatever is lost, repeated and late, and is answered as the first time', async () => {
+test('each operation takes effect once, whatever is lost, repeated or late, and every answer is the first one', async () => {
   const runs = fc.record({
     operations: fc.array(operation, { minLength: 1, maxLength: 12 }),
     fates: fc.infiniteStream(fates),
@@ -97,7 +97,7 @@ test('each operation takes effect once, whatever is lost, repeated and late, and
       const { url, fetch, clock } = origin
       const db = await connect(url, { fetch, clock, random: () => 0, timeoutMs: 2000 })
       const added = { a: 0, b: 0 }
-      const told: number[] = []
+      const versions: number[] = []
       await Promise.all(
         run.operations.map(async ({ kind, id, by }, n) => {
           if (kind === 'put') {
@@ -106,23 +106,23 @@ test('each operation takes effect once, whatever is lost, repeated and late, and
             return
           }
           added[id as 'a'] += kind === 'add many' ? 2 * by : by
-          if (kind === 'add') told.push((await db.counter('shop/views').add(id, by)).version)
+          if (kind === 'add') versions.push((await db.counter('shop/views').add(id, by)).version)
           if (kind === 'commit') await db.commit([{ bucket: 'shop/views', id, add: by }])
           if (kind === 'add many') {
             const results = await db.counter('shop/views').addMany([
               { id, by },
               { id, by },
             ])
-            told.push(...results.map(result => ('version' in result ? result.version : 0)))
+            versions.push(...results.map(result => ('version' in result ? result.version : 0)))
           }
         }),
       )
       expect([origin.valueOf('shop/views/a'), origin.valueOf('shop/views/b')]).toEqual([added.a, added.b])
       expect(network.broken).toEqual([])
       expect([...origin.operations.applied.values()].every(times => times === 1)).toBe(true)
-      // No two were told the same.
-      expect(new Set(told).size).toBe(told.length)
-      expect(told).not.toContain(0)
+      // No two operations got the same version.
+      expect(new Set(versions).size).toBe(versions.length)
+      expect(versions).not.toContain(0)
       replays += origin.operations.replays
       db.close()
     }),

@@ -16,7 +16,7 @@ function read(operation: Operation): { client: string; sequence: number; settled
   return id
 }
 
-test("an id says whose it is, which one, and when it was made, by the server's clock", () => {
+test("an id contains its client, its sequence number, and when it was made, by the server's clock", () => {
   const ids = create()
   const one = read(ids.begin())
   const two = read(ids.begin())
@@ -25,7 +25,7 @@ test("an id says whose it is, which one, and when it was made, by the server's c
   expect(read(create().begin()).client).not.toBe(one.client)
 })
 
-test('whatever is settled in whichever order, no id ever says so of one that is not', () => {
+test('in whatever order operations are settled, no id declares an unsettled one settled', () => {
   const step = fc.oneof(fc.constant('begin' as const), fc.nat(20))
   fc.assert(
     fc.property(fc.array(step, { maxLength: 200 }), steps => {
@@ -45,7 +45,7 @@ test('whatever is settled in whichever order, no id ever says so of one that is 
   )
 })
 
-test('one that is never answered does not make the server remember all later ones: they go by another name', () => {
+test('an operation that is never answered does not make the server remember all later ones: they get another client name', () => {
   const ids = create()
   const stuck = read(ids.begin())
   const spans = new Map<string, number>()

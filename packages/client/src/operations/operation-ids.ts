@@ -1,12 +1,12 @@
 /**
- * What this client's writes are known by, so that each takes effect once, however often it is sent: the header
- * `Idempotency-Key`, of the form that `protocol/src/operations/operation-id.ts` draws.
+ * The ids of this client's writes, so that each takes effect once, however often it is sent: the header `Idempotency-Key`, in the
+ * format that `protocol/src/operations/operation-id.ts` draws.
  *
- * Invariant: `settledTo` never passes an operation that may still be sent again. The server forgets what is settled, so a
- * retry of it would be refused, and its caller never told what came of it.
+ * Invariant: `settledTo` never passes an operation that may still be sent again. The server forgets settled operations, so it
+ * would refuse a retry of one, and the caller would never get its result.
  *
- * One operation that is not answered holds up `settledTo` while others go on, and the server has to remember all of them,
- * which it does not do without limit. Then the next ones begin a line of their own, under another name.
+ * One unanswered operation holds up `settledTo` while others proceed, and the server has to remember all of them, which it does
+ * not do without limit. Then the next operations start a line of their own, under another client name.
  */
 
 import type { ServerClock } from '@freshet/core/clock'
@@ -17,15 +17,15 @@ import { createNonce } from '../http/nonce.js'
 export interface Operation {
   /** Unique, and the same each time it is sent. */
   readonly name: string
-  /** The value of the header, as it is to be sent now. */
+  /** The present value of the header. */
   readonly key: string
-  /** It was answered or is given up: it is never sent again. */
+  /** Call this when the operation was answered or given up: it is never sent again. */
   settle(): void
-  /** It counts as begun now. Only for what was refused as made in the future: such a one cannot have been done. */
+  /** Makes it count as begun now. Only for operations that were refused as made in the future: they cannot have been done. */
   renew(): void
 }
 
-/** A server takes 4096. */
+/** A server accepts 4096. */
 const UNSETTLED_MAX = 1024
 
 export class OperationIds {
@@ -56,19 +56,19 @@ export class OperationIds {
     }
   }
 
-  /** Something of the old one may stay unsettled for long. */
+  /** Starts a new line: operations of the old one may stay unsettled for long. */
   beginLine(): void {
     this.#line = new Line()
   }
 
-  /** By the server's clock, whole. */
+  /** The server's time in whole milliseconds. */
   nowMs(): number {
     return Math.floor(this.#serverClock.nowMs(this.#clock()))
   }
 }
 
 class Line {
-  /** At random, so that no two pages or processes have the same, whatever they share. */
+  /** Random, so that no two pages or processes have the same name, whatever they share. */
   readonly client: string = createNonce() + createNonce()
   last = 0
   settledTo = 0

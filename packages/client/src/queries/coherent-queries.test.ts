@@ -25,7 +25,7 @@ function asked(sent: readonly { readonly target: string }[]): (string | null)[] 
 }
 
 describe('a query', () => {
-  test('is asked for under its plain URL until something that it depends on changes, and then at that position', async () => {
+  test('uses its plain URL until something that it depends on changes, and then that position', async () => {
     const { origin, find } = await scene()
     expect(await find()).toEqual(['1'])
     origin.put(`${BUCKET}/2`, { category: 'coffee' })
@@ -38,12 +38,12 @@ describe('a query', () => {
     expect(asked(origin.sent)).toEqual([null, null, `${changedAt}`])
   })
 
-  test('whose dependencies are not known yet is asked for again if the answer, by what it says itself, will not do', async () => {
+  test('whose dependencies are not known yet is repeated if its answer turns out to be outdated', async () => {
     const { origin, db, find } = await scene()
     const stale = origin.answer({ ...origin.sent[0]!, method: 'GET', target: `/db/${BUCKET}?where=${spelled()}` })
     const changedAt = origin.put(`${BUCKET}/1`, { category: 'coffee' })
     await db.session.refresh()
-    // A cache has a copy under the plain URL, which is alive.
+    // A cache has a copy under the plain URL that has not expired.
     origin.script = ({ target }) => (target.includes('where=') && !target.includes('at=') ? stale.clone() : undefined)
     expect(await find()).toEqual([])
     expect(asked(origin.sent)).toEqual([null, `${changedAt}`])
@@ -51,20 +51,20 @@ describe('a query', () => {
     expect(asked(origin.sent)).toEqual([null, `${changedAt}`, `${changedAt}`])
   })
 
-  test('that depends on an index which has been dropped is asked for after that', async () => {
+  test('that depends on a dropped index is read at a later position', async () => {
     const { origin, db, find } = await scene()
     await find()
     const droppedAt = origin.configure(BUCKET)
     const putAt = origin.put(`${BUCKET}/2`, { category: 'tea' })
     await db.session.refresh()
     expect(await find()).toEqual(['1', '2'])
-    // The answer at the first depends on the bucket, and that has changed since; it happens to include it.
+    // The answer at the first position depends on the bucket, which has changed since; it happens to include the change.
     expect(asked(origin.sent)).toEqual([null, `${droppedAt}`])
     expect(await find()).toEqual(['1', '2'])
     expect(asked(origin.sent).at(-1)).toBe(`${putAt}`)
   })
 
-  test('has the own write in it that the sketch does not know of', async () => {
+  test("includes the session's own write, which the sketch does not include yet", async () => {
     const { goods, find } = await scene({ staleness: 100_000 })
     await find()
     await goods.put('2', { category: 'tea' })
@@ -85,7 +85,7 @@ describe('a query', () => {
     expect(reads.map(({ from }) => from)).toEqual(['server', 'memory', 'server'])
   })
 
-  test('from a cache that leaves out the query string is refused, not believed', async () => {
+  test('whose answer comes from a cache that ignores the query string is refused', async () => {
     const { origin, db, find } = await scene()
     const stale = origin.answer({ ...origin.sent[0]!, method: 'GET', target: `/db/${BUCKET}?where=${spelled()}` })
     origin.put(`${BUCKET}/1`, { category: 'coffee' })
@@ -94,18 +94,18 @@ describe('a query', () => {
     await expect(find()).rejects.toMatchObject({ code: 'CACHE_UNTRUSTWORTHY' })
   })
 
-  test('has shown what it has shown: nothing that is read later is older', async () => {
+  test('commits the session to what it has shown: no later read is older', async () => {
     const { origin, goods, find } = await scene({ staleness: 100_000 })
     await goods.get('1')
     const changedAt = origin.put(`${BUCKET}/1`, { category: 'tea' })
-    // Nobody has kept it, so the answer is of now, although the session does not know of the change yet.
+    // No cache has a copy, so the answer is current, although the session does not know of the change yet.
     await find()
     origin.sent.length = 0
     await goods.get('1')
     expect(origin.sent.at(-1)!.target).toBe(`/db/${BUCKET}/1?at=${changedAt}`)
   })
 
-  test('for everything is one too', async () => {
+  test('without conditions works, too', async () => {
     const { goods, origin } = await scene()
     expect((await goods.query({})).items.map(({ id }) => id)).toEqual(['1'])
     expect(asked(origin.sent)).toEqual([null])

@@ -1,30 +1,30 @@
-/** What can be asked of a bucket of objects, typed by their fields. Nested fields go by dotted paths: `author.name`. */
+/** The options of a query, typed by the fields of the objects. Nested fields have dotted paths: `author.name`. */
 import type { ReadOptions } from '../reading/read-options.js'
 
-/** A field of T, a dotted path into one, or the id. */
+/** A field of T, a dotted path into a field, or the id. */
 export type FieldOf<T> = (keyof T & string) | `${string}.${string}` | '$id'
 
-/** A value means: equal to it. Only values of the same JSON type are compared. */
+/** A plain value means: equal to it. Only values of the same JSON type are compared. */
 export type Condition<Value> = Value | Comparison<Value>
 
-/** What must hold for the value of a field. If several are given, all of them. */
+/** Conditions on the value of a field. If several are given, all of them must hold. */
 export interface Comparison<Value> {
   readonly $eq?: Value
-  /** Whatever `$eq` does not hold for, also what is missing. */
+  /** Every object for which `$eq` does not hold, including those without the field. */
   readonly $ne?: Value
   readonly $in?: readonly Value[]
   readonly $lt?: Value
   readonly $lte?: Value
   readonly $gt?: Value
   readonly $gte?: Value
-  /** Of text: it begins with this. */
+  /** The value is text that begins with this. */
   readonly $prefix?: string
   readonly $exists?: boolean
 }
 
 type Scalar = null | boolean | number | string
 
-/** What must hold, all of it. */
+/** Conditions on an object, all of which must hold. */
 export type Filter<T> = {
   readonly [Field in keyof T & string]?: Condition<Extract<T[Field], Scalar>>
 } & {
@@ -35,18 +35,20 @@ export type Filter<T> = {
   readonly $or?: readonly Filter<T>[]
 }
 
-/** With a minus before it: descending. */
+/** A minus before the field means descending. */
 export type SortField<T> = FieldOf<T> | `-${FieldOf<T>}`
 
-/** What is asked of a bucket: which objects, in which order, how many, which fields. */
+/** The options of a query: which objects, in which order, how many, which fields. */
 export interface QueryOptions<T> extends ReadOptions {
   readonly where?: Filter<T>
-  /** The first counts most; what is equal in all of them goes by id, and everything does if there are none. */
+  /**
+   * The sort fields, the most significant first. Objects that are equal in all of them are sorted by id; the default is by id.
+   */
   readonly sort?: SortField<T> | readonly SortField<T>[]
-  /** How many at most; for `queryAll`, in each request. The server has a limit of its own. */
+  /** At most how many; for `queryAll`, in each request. The server has its own limit. */
   readonly limit?: number
-  /** `next` of the page before. */
+  /** The `next` of the previous page. */
   readonly after?: string
-  /** Only these fields of each object. */
+  /** Return only these fields of each object. */
   readonly fields?: readonly FieldOf<T>[]
 }

@@ -1,8 +1,8 @@
 /**
- * A query, from what a program asks to what it gets. Loaded when a program first queries: most never do.
+ * A query, from the program's options to its result. Loaded at the first query: most programs never make one.
  *
- * Its result is as coherent as an object: the answer says itself what it depends on, and `core/coherence/session.ts`
- * says which state that must include. So a result may come from any cache, and is never older than promised.
+ * The result is as coherent as an object: the answer itself names what it depends on, and `core/coherence/session.ts` says which
+ * state that must include. So a result may come from any cache, and is never older than promised.
  */
 import type { Dependencies } from '@freshet/core/coherence'
 import {
@@ -21,7 +21,7 @@ import type { ReadRequest } from '../reading/read-request.js'
 import type { Reader, ReadResult } from '../reading/reader.js'
 import type { QueryOptions } from './query-options.js'
 
-/** A bucket, as far as a query needs it. */
+/** The part of a bucket that a query needs. */
 export interface QueriedBucket {
   readonly path: Path
   readonly reader: Reader
@@ -40,7 +40,7 @@ export async function readQuery<T>(bucket: QueriedBucket, options: QueryOptions<
   return { answer, result }
 }
 
-/** How the server finds the result. The server runs the query again, and no cache keeps the answer. */
+/** How the server executes the query. The server runs the query again, and no cache stores the answer. */
 export async function explainQuery<T>(bucket: QueriedBucket, options: QueryOptions<T>): Promise<QueryExplanation> {
   const request = queryRequest(bucket.path, toQuery(options), [['explain', '']])
   const { body, served } = await read(bucket, request, options)
@@ -48,7 +48,10 @@ export async function explainQuery<T>(bucket: QueriedBucket, options: QueryOptio
   throw new FreshetError('BUCKET_NOT_FOUND', `There is no bucket at ${bucket.path} to query.`)
 }
 
-/** As the protocol has it. Throws TypeError for a filter that would be sent as another one: without `where`, a query finds everything. */
+/**
+ * The query in the protocol's form. Throws TypeError for a filter that JSON would change: without `where`, a query finds
+ * everything.
+ */
 export function toQuery<T>({ where, sort = [], limit, after, fields }: QueryOptions<T>): Query {
   if (where !== undefined) checkStorable(where, 'where')
   const sorts = typeof sort === 'string' ? [sort] : sort
@@ -61,7 +64,7 @@ export function toQuery<T>({ where, sort = [], limit, after, fields }: QueryOpti
   }
 }
 
-/** A bucket that is not there is empty. */
+/** A bucket that does not exist is empty. */
 const NOTHING: QueryAnswer = { items: [], version: 0 }
 
 function read({ reader }: QueriedBucket, request: ReadRequest, options: ReadOptions): Promise<ReadResult> {
@@ -104,10 +107,10 @@ function parse<Parsed>(body: Body, isWhole: (value: Parsed) => boolean): Parsed 
     const value = JSON.parse(String(body)) as Parsed
     if (isWhole(value)) return value
   } catch {
-    // Not JSON: said below.
+    // Not JSON: reported below.
   }
   throw new FreshetError(
     'ANSWER_INVALID',
-    'The server returned something that is not the result of a query. Check what is between here and the server.',
+    'The server returned something that is not the result of a query. Check for proxies on the way to the server.',
   )
 }

@@ -11,7 +11,7 @@ import type { Database } from '../database.js'
 import { FakeOrigin, type Sent } from '../testing/fake-origin.js'
 
 const STALENESS_MS = 1000
-/** The origin's window is 100 s; a copy lives for 60, and the cache adds up to 30. */
+/** The origin's window is 100 s; a copy lives for 60 s, and the cache adds up to 30 s. */
 const GRACE_MS = 30_000
 
 interface Kept {
@@ -21,7 +21,7 @@ interface Kept {
   readonly keptUntilMs: number
 }
 
-/** A shared cache by whole URL; it remembers the copies it had before, to fall back to. */
+/** A shared cache by whole URL; it remembers earlier copies, so that it can fall back to them. */
 class SharedCache {
   readonly #copies = new Map<string, Kept[]>()
   readonly #origin: FakeOrigin
@@ -32,7 +32,7 @@ class SharedCache {
     origin.onWayBack = (sent, response) => this.#keep(sent, response)
   }
 
-  /** Every URL goes back to the copy it had before, if that is not dead. */
+  /** Every URL goes back to its previous copy, if that has not expired. */
   goBack(): void {
     for (const copies of this.#copies.values()) {
       const before = copies.at(-2)
@@ -139,7 +139,7 @@ class Run {
         .reduce((latest, { position }) => Math.max(latest, position), this.#seen.get(id) ?? 0)
   }
 
-  /** What was read must be what some write at or after `due` left behind. */
+  /** The version read must be the result of a write at or after `due`. */
   #check(id: string, due: number, version = 0): void {
     const states = this.#writes.filter(write => write.id === id)
     const allowed = states.filter(({ position }) => position >= due)

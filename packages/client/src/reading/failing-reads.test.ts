@@ -4,8 +4,8 @@ import { createScene } from '../testing/scene.js'
 
 const UNKNOWN = { type: '/errors/STORE_UNAVAILABLE', code: 'STORE_UNAVAILABLE', detail: 'No.', outcome: 'unknown' }
 
-describe('a read that fails', () => {
-  test('in passing is tried again', async () => {
+describe('a failing read', () => {
+  test('is retried after a temporary failure', async () => {
     const { origin, db } = await createScene()
     const failures = [connectionLost(), new Response('', { status: 502 }), new Response('', { status: 429 })]
     origin.script = () => failures.shift()
@@ -13,7 +13,7 @@ describe('a read that fails', () => {
     expect(origin.sent).toHaveLength(4)
   })
 
-  test('again and again is given up, with the last cause', async () => {
+  test('is given up after the last retry, with the last cause', async () => {
     const { origin, db } = await createScene({ retriesMax: 2 })
     origin.script = () => connectionLost()
     await expect(db.bucket('shop/products').get('1')).rejects.toMatchObject({
@@ -23,7 +23,7 @@ describe('a read that fails', () => {
     expect(origin.sent).toHaveLength(3)
   })
 
-  test('because it makes no sense is not tried again', async () => {
+  test('is not retried if the request is invalid', async () => {
     const { origin, db } = await createScene()
     const problem = { type: '/errors/PARAMETER_INVALID', code: 'PARAMETER_INVALID', detail: 'No.' }
     origin.script = () => new Response(JSON.stringify(problem), { status: 400 })
@@ -31,7 +31,7 @@ describe('a read that fails', () => {
     expect(origin.sent).toHaveLength(1)
   })
 
-  test('to come in time is REQUEST_TIMEOUT, also if fetch does not heed the signal', async () => {
+  test('is REQUEST_TIMEOUT after the deadline, even if fetch ignores the signal', async () => {
     const { origin, db } = await createScene()
     origin.script = () => new Promise(() => {})
     const error = await db
@@ -42,14 +42,14 @@ describe('a read that fails', () => {
     expect(error.message).toContain('Reading /db/shop/products/1 did not finish within 20 ms')
   })
 
-  test('because its caller gave up before it began asks for nothing', async () => {
+  test('sends nothing if its caller gave up before it began', async () => {
     const { origin, db } = await createScene()
     const read = db.bucket('shop/products').get('1', { signal: AbortSignal.abort(new Error('no')) })
     await expect(read).rejects.toThrow('no')
     expect(origin.sent).toHaveLength(0)
   })
 
-  test('because the connection was closed says so', async () => {
+  test('names the reason if the connection was closed', async () => {
     const { origin, db } = await createScene()
     origin.script = () => new Promise(() => {})
     const read = db.bucket('shop/products').get('1')
@@ -61,9 +61,9 @@ describe('a read that fails', () => {
 
   test.each<[string, FakeOrigin['script']]>([
     ['no connection', () => connectionLost()],
-    ['an answer of something else', () => new Response('oops', { status: 500 })],
+    ['an answer from another server', () => new Response('oops', { status: 500 })],
     ['a time-out', () => new Promise(() => {})],
-    ['a server that does not know', () => new Response(JSON.stringify(UNKNOWN), { status: 503 })],
+    ['a server that does not know the outcome', () => new Response(JSON.stringify(UNKNOWN), { status: 503 })],
   ])('did nothing: %s', async (_, script) => {
     const { origin, db } = await createScene({ retriesMax: 0 })
     origin.script = script
@@ -84,7 +84,7 @@ describe('a read that fails', () => {
     await expect(transaction).rejects.toMatchObject(details)
   })
 
-  test('because a transaction had little time left says how much in whole milliseconds', async () => {
+  test('of a transaction with little time left reports the time in whole milliseconds', async () => {
     const { origin, db } = await createScene()
     origin.script = () => new Promise(() => {})
     const error = await db
@@ -93,7 +93,7 @@ describe('a read that fails', () => {
     expect(error.message).toMatch(/ did not finish within \d+ ms\./)
   })
 
-  test('because the server has another store now starts over with that one', async () => {
+  test("starts over with the server's new store if the server got another one", async () => {
     const { origin, db } = await createScene({ staleness: 1_000_000 })
     const products = db.bucket('shop/products')
     await products.put('1', { price: 2 })

@@ -35,7 +35,7 @@ describe('a copy in memory', () => {
     ])
   })
 
-  test('is not used past its time, which counts from when it was read from the store', async () => {
+  test('is not used past its lifetime, which counts from the read of the store', async () => {
     const { origin, db } = await createScene(KEPT)
     origin.onWayBack = async ({ target }, response) => {
       if (!target.startsWith('/db/')) return undefined
@@ -53,7 +53,7 @@ describe('a copy in memory', () => {
     expect(origin.count('/db/')).toBe(2)
   })
 
-  test('is not made of what may not be kept', async () => {
+  test('is not made if the answer may not be stored', async () => {
     const { origin, db } = await createScene(KEPT)
     origin.lifetimeS = 0
     const products = db.bucket('shop/products')
@@ -62,7 +62,7 @@ describe('a copy in memory', () => {
     expect(origin.count('/db/')).toBe(2)
   })
 
-  test('that is older than the window is not used, however young it says it is', async () => {
+  test('that is older than the window is not used, whatever age it claims', async () => {
     const { origin, db } = await createScene(KEPT)
     const products = db.bucket('shop/products')
     const old = await origin.fetch(`${origin.url}/db/shop/products/1`, {})
@@ -85,7 +85,7 @@ describe('a copy in memory', () => {
     expect(await products.get('1')).toBeUndefined()
   })
 
-  test('is kept of lists too, until something in the bucket changes', async () => {
+  test('is also kept of lists, until something in the bucket changes', async () => {
     const { origin, db } = await createScene(KEPT)
     const products = db.bucket('shop/products')
     await products.page()

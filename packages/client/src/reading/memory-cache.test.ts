@@ -13,7 +13,7 @@ function copyOf(position: number, length: number): Copy {
   }
 }
 
-/** The same, without a thought of speed: a list, the most recently used last. */
+/** A simple, slow model: a list, the most recently used last. */
 class NaiveCache {
   entries: { name: string; copy: Copy }[] = []
 
@@ -48,7 +48,7 @@ class NaiveCache {
 }
 
 describe('the cache in memory', () => {
-  test('holds what a naive least-recently-used list holds, and never more bytes than it may', () => {
+  test('holds what a naive least-recently-used list holds, and never more bytes than allowed', () => {
     const name = fc.constantFrom('a', 'b', 'c', 'd', 'longer-name')
     const action = fc.oneof(
       fc.record({ kind: fc.constant('get' as const), name }),
@@ -75,7 +75,7 @@ describe('the cache in memory', () => {
     )
   })
 
-  test('does not let an answer that was overtaken replace a later one', () => {
+  test('does not let an older answer replace a later one', () => {
     const cache = new MemoryCache(10_000)
     cache.set('a', copyOf(5, 1))
     cache.set('a', copyOf(4, 1))

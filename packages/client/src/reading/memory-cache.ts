@@ -1,18 +1,18 @@
 /**
- * Copies in this process, the least recently used dropped first when they take too many bytes. It knows nothing of
- * coherence: who takes a copy out asks the session whether it is still good.
+ * Copies in this process; the least recently used is dropped first when they take too many bytes. It knows nothing of
+ * coherence: code that takes out a copy asks the session whether it is still current.
  *
- * Bodies are kept as they came. A reader who gets an object parses it anew, so that callers may change what they get;
- * that takes a third (small ones) to two thirds (large ones) of the time of `structuredClone`, and less memory.
+ * Bodies are kept unparsed. Each read of an object parses its body again, so that callers may change what they get; that takes
+ * a third (small ones) to two thirds (large ones) of the time of `structuredClone`, and less memory.
  */
 import type { Dependencies } from '@freshet/core/coherence'
 import type { Path, Position, Version } from '@freshet/protocol'
 import type { Body } from '../http/transport.js'
 
 export interface Copy {
-  /** Undefined for "there is none", which is kept like anything else. */
+  /** Undefined for an absent object; absence is kept like any other answer. */
   readonly version: Version | undefined
-  /** The state it was read from includes this position, at least. */
+  /** The state it was read from includes at least this position. */
   readonly position: Position
   readonly body: Body
   readonly contentType: string
@@ -20,12 +20,12 @@ export interface Copy {
   readonly freshUntilMs: number
 }
 
-/** What an entry takes besides its body and name: measured at 250 to 300 bytes, of which a Map's slot is the least. */
+/** The memory of an entry besides its body and name: measured at 250 to 300 bytes, of which a Map's slot is the smallest part. */
 const OVERHEAD_BYTES = 300
 
 export class MemoryCache {
   readonly #bytesMax: number
-  /** In the order of use: a Map keeps that of insertion, and using one inserts it again. */
+  /** In the order of use: a Map keeps insertion order, and using a copy inserts it again. */
   readonly #copies = new Map<string, Copy>()
   #bytes = 0
 
@@ -41,7 +41,7 @@ export class MemoryCache {
     return this.#copies.size
   }
 
-  /** Without using it. */
+  /** Looks up a position without counting as a use. */
   positionOf(name: string): Position | undefined {
     return this.#copies.get(name)?.position
   }
@@ -54,7 +54,7 @@ export class MemoryCache {
     return copy
   }
 
-  /** Keeps the copy, unless the one it has is of a later state, or it is larger than everything together may be. */
+  /** Keeps the copy, unless the existing one is of a later state, or the copy is larger than the whole cache may be. */
   set(name: string, copy: Copy): void {
     const known = this.#copies.get(name)
     if (known && known.position > copy.position) return
@@ -81,7 +81,7 @@ export class MemoryCache {
   }
 }
 
-/** Strings take two bytes a character at most. */
+/** Strings take at most two bytes per character. */
 function sizeBytes(name: string, { body }: Copy): number {
   return OVERHEAD_BYTES + 2 * name.length + (typeof body === 'string' ? 2 * body.length : body.byteLength)
 }

@@ -1,7 +1,7 @@
 /**
- * Reads of one path that overlap may end in another order than they began. What one of them has shown the session, none
- * that ends later may contradict; but the session itself only speaks when a read begins. So here is noted, for paths
- * that are being read, what has been shown meanwhile.
+ * Overlapping reads of one path may end in another order than they began. No read that ends later may contradict what an earlier
+ * one has shown the session; but the session itself is only asked when a read begins. So this records, for paths that are being
+ * read, what has been shown meanwhile.
  */
 import type { Path, Position } from '@freshet/protocol'
 
@@ -24,7 +24,9 @@ export class OverlappingReads {
     if (overlap && --overlap.reads === 0) this.#overlaps.delete(path)
   }
 
-  /** Somebody was shown the path in a state that includes this position; no later list of its bucket may deny it. */
+  /**
+   * Records that a read has shown the path in a state that includes this position; no later list of its bucket may contradict it.
+   */
   show(path: Path, position: Position): void {
     if (this.#overlaps.size === 0) return
     for (const shown of [path, path.slice(0, path.lastIndexOf('/'))]) {
@@ -33,7 +35,7 @@ export class OverlappingReads {
     }
   }
 
-  /** The latest position that anybody was shown while the path was being read; 0 if none. */
+  /** The latest position that was shown while the path was being read; 0 if none. */
   shown(path: Path): Position {
     return this.#overlaps.get(path)?.shown ?? 0
   }

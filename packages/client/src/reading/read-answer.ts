@@ -1,25 +1,25 @@
-/** What came back for a read, as far as its headers tell. */
+/** The answer to a read, with the facts in its headers. */
 import type { Dependencies } from '@freshet/core/coherence'
 import { FreshetError, POSITION_HEADER, type Position, parseEtag, parsePosition, type Version } from '@freshet/protocol'
 import { type Body, glimpse, type Reply } from '../http/transport.js'
 import type { ReadRequest } from './read-request.js'
 
 export interface ReadAnswer {
-  /** Undefined if there is no such thing; 0 if it has no version of its own. */
+  /** Undefined if there is no such object; 0 if the answer has no version of its own. */
   readonly version: Version | undefined
-  /** Of the state it was read from; undefined if a cache removed the header. */
+  /** The position of the state it was read from; undefined if a cache removed the header. */
   readonly position: Position | undefined
-  /** Empty if there is no such thing. */
+  /** Empty if there is no such object. */
   readonly body: Body
   readonly contentType: string
   readonly dependsOn: Dependencies
-  /** By the session's clock: until then caches may keep it, and so may we. 0 if nobody may. */
+  /** Until when caches, and this process, may keep it, by the session's clock; 0 if they may not. */
   readonly freshUntilMs: number
-  /** How long it has lain in caches, as they say; undefined if they do not. */
+  /** How long it has been in caches (Age); undefined if they do not report it. */
   readonly ageS: number | undefined
 }
 
-/** 404s that mean that there is no such thing, rather than that something is wrong. */
+/** The codes of 404 answers that mean absence rather than a mistake. */
 const ABSENT = ['OBJECT_NOT_FOUND', 'BUCKET_NOT_FOUND']
 
 /** Throws the server's error, or ANSWER_INVALID. */
@@ -32,13 +32,13 @@ export function readAnswer(
   const { problem, headers } = reply
   if (problem && !ABSENT.includes(problem.code)) throw problem
   const isOwn = /\bprivate\b/i.test(headers.get('cache-control') ?? '')
-  // What is shown to this caller alone may have no version: it could tell of what is hidden from them.
+  // An answer for this caller only may lack a version, which could reveal objects hidden from the caller.
   const version = problem ? undefined : (parseEtag(headers.get('etag') ?? '') ?? (hasVersion && !isOwn ? undefined : 0))
   if (version === undefined && !problem) throw withoutVersion(name, reply)
   const ageS = wholeNumber(headers.get('age'))
   return {
     version,
-    // A refusal also has it in its body.
+    // An error answer also has it in its body.
     position: parsePosition(headers.get(POSITION_HEADER) ?? `${problem?.details.position}`),
     body: problem ? '' : reply.body,
     dependsOn: dependenciesIn?.(problem ? '' : reply.body) ?? dependsOn,
@@ -48,7 +48,7 @@ export function readAnswer(
   }
 }
 
-/** Time counts from when it was asked for, not from when it came: it may have been on the way all the while. */
+/** The lifetime counts from the request, not from the arrival: the answer may have been on its way since then. */
 function lifetimeS(cacheControl: string): number {
   if (/\b(?:no-store|no-cache)\b/i.test(cacheControl)) return Number.NEGATIVE_INFINITY
   return wholeNumber(/\bmax-age=([0-9]+)/i.exec(cacheControl)?.[1] ?? null) ?? Number.NEGATIVE_INFINITY
@@ -62,7 +62,7 @@ function withoutVersion(name: string, { status, headers, body }: Reply<Body>): F
   const shown = typeof body === 'string' ? body : ''
   return new FreshetError(
     'ANSWER_INVALID',
-    `${name} was answered ${status} without an ETag of Freshet's: ${glimpse(headers, shown)}. ` +
+    `${name} was answered ${status} without an ETag from Freshet: ${glimpse(headers, shown)}. ` +
       'Check the address, and that a proxy on the way keeps ETag and lists it in Access-Control-Expose-Headers.',
   )
 }

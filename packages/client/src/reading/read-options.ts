@@ -1,17 +1,17 @@
-/** How one read is to be done. */
+/** The options of one read. */
 import type { ReadMode } from '@freshet/core/coherence'
 import { FreshetError } from '@freshet/protocol'
 
-/** How one read is done, where it is not as `connect` says. */
+/** The options of one read; they override the options of `connect`. */
 export interface ReadOptions {
-  /** How fresh it must be. Default: what `connect` was given, else 'session'. */
+  /** How fresh it must be. Default: the option of `connect`, or 'session'. */
   readonly read?: ReadMode
   readonly signal?: AbortSignal
-  /** For the whole operation, with all it may need. */
+  /** The time limit of the whole operation, including retries. */
   readonly timeoutMs?: number
 }
 
-/** A read that reflects everything acknowledged longer ago than this. */
+/** The mode of a read that reflects everything acknowledged longer ago than this. */
 export function within(ms: number): ReadMode {
   return checkMode({ withinMs: ms })
 }
@@ -22,6 +22,6 @@ export function checkMode(mode: ReadMode): ReadMode {
   if (typeof mode === 'object' && mode !== null && mode.withinMs >= 0) return mode
   throw new FreshetError(
     'OPTIONS_INVALID',
-    `read must be 'any', 'session', 'current' or within(ms) with ms at least 0, not ${JSON.stringify(mode)}.`,
+    `read must be 'any', 'session', 'current' or within(ms) with ms of at least 0, not ${JSON.stringify(mode)}.`,
   )
 }

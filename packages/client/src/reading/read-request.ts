@@ -1,26 +1,26 @@
-/** What is read: an object, a page of a bucket, or the result of a query. */
+/** The target of a read: an object, a page of a bucket, or the result of a query. */
 import type { Dependencies } from '@freshet/core/coherence'
 import type { Path, Position } from '@freshet/protocol'
 import type { Body } from '../http/transport.js'
 
 export interface ReadRequest {
-  /** Of the object, or of the bucket. */
+  /** The path of the object or of the bucket. */
   readonly path: Path
-  /** By name in order; values encoded; '' for a parameter that stands alone. */
+  /** Sorted by name; values are encoded; '' for a parameter without a value. */
   readonly query: readonly (readonly [name: string, value: string])[]
-  /** The path itself; for some objects of a bucket, theirs; of a query, what is known before it is answered. */
+  /** The path itself; for several objects of a bucket, their paths; for a query, what is known before it is answered. */
   readonly dependsOn: Dependencies
-  /** Of a query: what the answer itself says that it depends on. The body is empty if there is no such bucket. */
+  /** For a query: what the answer itself says that it depends on. The body is empty if there is no such bucket. */
   readonly dependenciesIn?: (body: Body) => Dependencies
   readonly as: 'text' | 'bytes'
-  /** Whether the answer has an ETag: not if it is some objects of a bucket, of which each has its own. */
+  /** Whether the answer has an ETag: not if it holds several objects of a bucket, each with its own version. */
   readonly hasVersion: boolean
-  /** What a copy of it is kept under: its URL without `at`. */
+  /** The key under which a copy is kept: the URL without `at`. */
   readonly name: string
 }
 
 export function objectRequest(path: Path, as: 'text' | 'bytes'): ReadRequest {
-  // A bucket's JSON may be asked for as text and as bytes; those are two copies.
+  // A bucket's JSON may be requested as text and as bytes; those are two copies.
   const name = as === 'text' ? path : `${path}#bytes`
   return { path, query: [], dependsOn: { paths: [path] }, as, hasVersion: true, name }
 }
@@ -43,7 +43,7 @@ export function listRequest(
   }
 }
 
-/** Path and query in the one spelling that the server does not redirect. */
+/** Path and query in the canonical spelling, which the server does not redirect. */
 export function targetOf({ path, query }: ReadRequest, at: Position | undefined): string {
   if (at === undefined) return path + spell(query)
   if (query.length === 0) return `${path}?at=${at}`
@@ -59,7 +59,7 @@ function byName([a]: readonly [string, string], [b]: readonly [string, string]):
   return a < b ? -1 : a > b ? 1 : 0
 }
 
-/** As URLs spell it within a query, where fetch encodes an apostrophe of itself. */
+/** Encodes a value for the query of a URL, including the apostrophe, which fetch would encode itself. */
 export function spellValue(text: string): string {
   return encodeURIComponent(text).replaceAll("'", '%27')
 }

@@ -4,14 +4,14 @@ import { createScene, holdFirstAnswer } from '../testing/scene.js'
 import { within } from './read-options.js'
 
 describe('a read', () => {
-  test('of what has not changed uses the plain URL, with no header and no credentials', async () => {
+  test('of an unchanged object uses the plain URL, with no header and no credentials', async () => {
     const { origin, db } = await createScene()
     expect(await db.bucket('shop/products').get('1')).toEqual({ price: 1 })
     expect(origin.sent.map(({ target, cache }) => [target, cache])).toEqual([['/db/shop/products/1', 'default']])
     expect([...origin.sent[0]!.headers]).toEqual([])
   })
 
-  test('of what has changed asks for the position where it did', async () => {
+  test('of a changed object asks for the position of the change', async () => {
     const { origin, db } = await createScene()
     const position = origin.put('shop/products/1', { price: 2 })
     await db.session.refresh()
@@ -19,7 +19,7 @@ describe('a read', () => {
     expect(origin.sent.at(-1)!.target).toBe(`/db/shop/products/1?at=${position}`)
   })
 
-  test('of one id is spelled in the one canonical way', async () => {
+  test('of an id uses its canonical spelling', async () => {
     const { origin, db } = await createScene()
     origin.put('shop/products/a b&c', { price: 2 })
     expect(await db.bucket('shop/products').get('a b&c')).toEqual({ price: 2 })
@@ -27,25 +27,25 @@ describe('a read', () => {
     await expect(db.bucket('shop/products').get('a/b')).rejects.toMatchObject({ code: 'NAME_INVALID' })
   })
 
-  test('of what is not there is undefined', async () => {
+  test('of a missing object is undefined', async () => {
     const { db } = await createScene()
     expect(await db.bucket('shop/products').get('none')).toBeUndefined()
   })
 
-  test("that gets somebody else's 404 fails rather than say that it is not there", async () => {
+  test("that gets another server's 404 fails instead of returning undefined", async () => {
     const { origin, db } = await createScene()
     origin.script = () => new Response('<h1>Not found</h1>', { status: 404, headers: { 'content-type': 'text/html' } })
     await expect(db.bucket('shop/products').get('1')).rejects.toMatchObject({ code: 'REQUEST_FAILED' })
   })
 
-  test('that gets a page of a captive portal says so', async () => {
+  test('that gets the page of a captive portal quotes it in the error', async () => {
     const { origin, db } = await createScene()
     origin.script = () => new Response('<h1>Welcome to the hotel</h1>', { headers: { 'content-type': 'text/html' } })
     const message = expect.stringContaining('Welcome to the hotel')
     await expect(db.bucket('shop/products').get('1')).rejects.toMatchObject({ code: 'ANSWER_INVALID', message })
   })
 
-  test('sees its own write at once, through a cache that has the old copy', async () => {
+  test("sees the session's own write at once, through a cache that has the old copy", async () => {
     const { origin, db } = await createScene()
     const old = await origin.fetch(`${origin.url}/db/shop/products/1`, {})
     const products = db.bucket('shop/products')
@@ -55,7 +55,7 @@ describe('a read', () => {
     expect(origin.sent.at(-1)!.target).toBe(`/db/shop/products/1?at=${position}`)
   })
 
-  test('after a conflict is not older than what the conflict told', async () => {
+  test('after a conflict is not older than the version in the conflict', async () => {
     const { origin, db } = await createScene({ staleness: 1_000_000 })
     const products = db.bucket('shop/products')
     const old = await origin.fetch(`${origin.url}/db/shop/products/1`, {})
@@ -71,7 +71,7 @@ describe('a read', () => {
 })
 
 describe('how fresh a read is', () => {
-  test('session: the sketch is asked for again when it is older than the staleness', async () => {
+  test('session: the sketch is fetched again when it is older than the staleness', async () => {
     const { origin, db } = await createScene({ staleness: 1000 })
     const products = db.bucket('shop/products')
     await products.get('1')
@@ -81,7 +81,7 @@ describe('how fresh a read is', () => {
     expect(origin.count('/coherence')).toBe(1)
   })
 
-  test('current: it is asked for by each read, and only for what is new', async () => {
+  test('current: each read fetches the sketch, and only its new part', async () => {
     const { origin, db } = await createScene()
     const products = db.bucket('shop/products')
     const known = db.session.position
@@ -90,7 +90,7 @@ describe('how fresh a read is', () => {
     expect(origin.count(`/coherence?after=${known}`)).toBe(2)
   })
 
-  test('within(ms): it is asked for when it is older than that', async () => {
+  test('within(ms): the sketch is fetched when it is older than that', async () => {
     const { origin, db } = await createScene()
     const products = db.bucket('shop/products')
     origin.nowMs += 400
@@ -100,7 +100,7 @@ describe('how fresh a read is', () => {
     expect(origin.count('/coherence')).toBe(1)
   })
 
-  test('any: nothing is asked for, and a changed object is read under its plain URL', async () => {
+  test('any: the sketch is not fetched, and a changed object is read under its plain URL', async () => {
     const { origin, db } = await createScene()
     const products = db.bucket('shop/products')
     await products.put('1', { price: 2 })
@@ -110,16 +110,16 @@ describe('how fresh a read is', () => {
     expect(origin.sent.map(({ target }) => target)).toEqual(['/db/shop/products/1'])
   })
 
-  test('a typing mistake in the mode is refused', async () => {
+  test('a misspelt mode is refused', async () => {
     const { db } = await createScene()
     const read = db.bucket('shop/products').get('1', { read: 'newest' as 'current' })
     await expect(read).rejects.toMatchObject({ code: 'OPTIONS_INVALID' })
-    expect(() => within(-1)).toThrow('ms at least 0')
+    expect(() => within(-1)).toThrow('ms of at least 0')
   })
 })
 
 describe('an answer that is too old', () => {
-  test('from a cache that leaves out the query string is fetched past it, if it heeds reload', async () => {
+  test('from a cache that ignores the query string is fetched past the cache, if that obeys reload', async () => {
     const { origin, db } = await createScene()
     const old = await origin.fetch(`${origin.url}/db/shop/products/1`, {})
     origin.put('shop/products/1', { price: 2 })
@@ -129,7 +129,7 @@ describe('an answer that is too old', () => {
     expect(origin.sent.slice(-2).map(({ cache }) => cache)).toEqual(['default', 'reload'])
   })
 
-  test('from one that heeds nothing is an error, and not a result', async () => {
+  test('from a cache that obeys nothing is an error, and not a result', async () => {
     const { origin, db } = await createScene()
     const old = await origin.fetch(`${origin.url}/db/shop/products/1`, {})
     origin.put('shop/products/1', { price: 2 })
@@ -139,7 +139,7 @@ describe('an answer that is too old', () => {
     await expect(db.bucket('shop/products').get('1')).rejects.toMatchObject({ code: 'CACHE_UNTRUSTWORTHY', message })
   })
 
-  test('because a cache serves it longer than a window past its time is fetched at a position that it cannot have', async () => {
+  test('from a cache that serves it longer than a window past its lifetime is fetched at a position that the cache cannot have', async () => {
     const { origin, db } = await createScene()
     const old = await origin.fetch(`${origin.url}/db/shop/products/1`, {})
     origin.put('shop/products/1', { price: 2 })
@@ -151,7 +151,7 @@ describe('an answer that is too old', () => {
     expect(origin.sent.at(-1)!.target).toBe('/db/shop/products/1?at=3')
   })
 
-  test('is an error also if a cache leaves out the query string and removes the position', async () => {
+  test('is an error even if a cache ignores the query string and removes the position', async () => {
     const { origin, db } = await createScene()
     const old = await withoutPosition(await origin.fetch(`${origin.url}/db/shop/products/1`, {}))
     const products = db.bucket('shop/products')
@@ -160,7 +160,7 @@ describe('an answer that is too old', () => {
     await expect(products.get('1')).rejects.toMatchObject({ code: 'CACHE_UNTRUSTWORTHY' })
   })
 
-  test('is an error also if a cache hides how old it is and removes the position', async () => {
+  test('is an error even if a cache hides its age and removes the position', async () => {
     const { origin, db } = await createScene()
     const old = await withoutPosition(await origin.fetch(`${origin.url}/db/shop/products/1`, {}))
     origin.put('shop/products/1', { price: 2 })
@@ -171,7 +171,7 @@ describe('an answer that is too old', () => {
     await expect(db.bucket('shop/products').get('1')).rejects.toMatchObject({ code: 'CACHE_UNTRUSTWORTHY' })
   })
 
-  test('is noticed in a list and in the result of a query', async () => {
+  test('is detected in a list and in the result of a query', async () => {
     const { origin, db } = await createScene()
     const products = db.bucket<{ price: number }>('shop/products')
     const { url } = origin
@@ -191,20 +191,20 @@ describe('an answer that is too old', () => {
     await expect(products.getMany(['1', '2'])).rejects.toMatchObject(untrustworthy)
   })
 
-  test('is not suspected where the version alone proves that it is new enough', async () => {
+  test('is not suspected if the version proves that it is new enough', async () => {
     const { origin, db } = await createScene()
     origin.onWayBack = (_, response) => withoutPosition(response)
     const products = db.bucket('shop/products')
     await products.put('1', { price: 7 })
     expect(await products.get('1')).toEqual({ price: 7 })
     await products.delete('1')
-    // The body of a refusal has the position, too.
+    // The body of an error answer has the position, too.
     expect(await products.get('1')).toBeUndefined()
   })
 })
 
-describe('a head that a cache has kept', () => {
-  test('is noticed by its nonce, although no later position was seen; also by a current read', async () => {
+describe('a head that a cache has stored', () => {
+  test('is detected by its nonce, although no later position was seen; also by a current read', async () => {
     const { origin, db } = await createScene()
     const { target } = await lastHead(origin, () => db.session.refresh())
     const products = db.bucket('shop/products')
@@ -216,7 +216,7 @@ describe('a head that a cache has kept', () => {
     await expect(products.get('1', { read: 'current' })).rejects.toMatchObject({ code: 'CACHE_UNTRUSTWORTHY' })
   })
 
-  test('is asked for again under another name', async () => {
+  test('is requested again under another nonce', async () => {
     const { origin, db } = await createScene()
     const old = await origin.fetch(`${origin.url}/coherence?nonce=1`, {})
     origin.put('shop/products/1', { price: 2 })
@@ -231,7 +231,7 @@ describe('a head that a cache has kept', () => {
 })
 
 describe('reads at the same time', () => {
-  test('of the same thing share one request', async () => {
+  test('of the same object share one request', async () => {
     const { origin, db } = await createScene()
     const products = db.bucket('shop/products')
     const all = await Promise.all(Array.from({ length: 20 }, () => products.get('1')))
@@ -240,7 +240,7 @@ describe('reads at the same time', () => {
     expect(all[1]).toEqual({ price: 1 })
   })
 
-  test('share it also when one of them gives up', async () => {
+  test('share it even when one of them gives up', async () => {
     const { origin, db } = await createScene()
     const products = db.bucket('shop/products')
     const controller = new AbortController()
@@ -264,14 +264,14 @@ describe('reads at the same time', () => {
     expect(await slow).toEqual({ price: 2 })
   })
 
-  test('are no fault of a cache if a list is overtaken by reads of its objects, however often', async () => {
+  test('do not blame a cache if reads of its objects overtake a list, however often', async () => {
     const { origin, db } = await createScene()
     const products = db.bucket('shop/products')
     let overtaken = 0
     origin.onWayBack = async ({ target }) => {
       if (!target.startsWith('/db/shop/products?') || overtaken === 6) return undefined
       overtaken++
-      // Not known to the sketch yet: this read shows the session more than the sketch does.
+      // The sketch does not include this yet: the read shows the session more than the sketch does.
       origin.put(`shop/products/new-${overtaken}`, { price: overtaken })
       expect(await products.get(`new-${overtaken}`)).toEqual({ price: overtaken })
       return undefined
@@ -287,7 +287,7 @@ async function lastHead(origin: FakeOrigin, ask: () => Promise<unknown>): Promis
   return origin.sent.findLast(({ target }) => target.startsWith('/coherence'))!
 }
 
-/** As a cache hands it on that removes the headers it does not know. */
+/** The response after a cache that removes unknown headers. */
 async function withoutPosition(response: Response): Promise<Response> {
   const headers = new Headers(response.headers)
   headers.delete('freshet-position')

@@ -1,10 +1,11 @@
 /**
- * A read, followed: is the sketch fresh enough for it, and if not, refresh it; is there a copy in this process that the
- * sketch does not deny; else which URL to ask for; fetch it, from whichever cache is nearest; and will the answer do?
+ * The course of a read. Is the sketch fresh enough for it? If not, refresh it. Is there a copy in this process that the sketch
+ * does not contradict? If not, choose the URL, and fetch it from whichever cache is nearest. Is the answer acceptable?
  *
- * An answer that will not do comes from a cache that leaves out the query string, serves copies long past their time, or
- * removes the position that would prove the answer. The same is then asked for past the caches that heed request headers
- * (`reload`), then at the session's own position, a URL that no such copy can have. If that does not help either, the read
+ * An unacceptable answer comes from a cache that ignores the query string, serves copies long past their lifetime, or removes
+ * the position that would prove the answer. The reader then repeats the request past the caches that obey request headers
+ * (`reload`), and then at the session's own position, a URL of which no such cache has a copy. If that does not help either, the
+ * read fails with CACHE_UNTRUSTWORTHY.
  * fails with CACHE_UNTRUSTWORTHY.
  */
 import type { Dependencies, ReadMode, Session } from '@freshet/core/coherence'
@@ -31,7 +32,7 @@ export interface ReadResult {
   /** The state it was read from includes this position. */
   readonly position: Position
   readonly served: Served
-  /** When it began and ended, if that is being recorded. */
+  /** When it began and ended, if the session is recorded. */
   readonly recorded?: EndedRead
 }
 
@@ -56,17 +57,17 @@ interface ShownItem {
   readonly version: Version
 }
 
-/** Ever further past the caches. */
+/** Each way goes further past the caches. */
 const WAYS = ['default', 'reload', 'no-store'] as const
 
-/** Fetching ahead what has changed. */
+/** Limits for fetching changed objects ahead of reads. */
 const AHEAD = {
-  /** How many are fetched at once, for each event: all readers of a cache do so when the same object changes. */
+  /** How many are fetched at once for each event. All readers behind a cache fetch when the same object changes. */
   atOnceMax: 2,
-  /** Over how many fetches the time that one takes is averaged. */
+  /** Over how many fetches the duration of a fetch is averaged. */
   smoothing: 8,
 }
-/** Of so many queries the dependencies of the last answer are known. What has been forgotten costs one request. */
+/** For how many queries the dependencies of the last answer are kept. A forgotten one costs one request. */
 const DEPENDENCIES_MAX = 1000
 
 export class Reader {
@@ -76,7 +77,7 @@ export class Reader {
   readonly #overlapping = new OverlappingReads()
   readonly #recent = new RecentReads()
   #aheadMs = 0
-  /** Of queries, by name: what the last answer depended on, so that the next is asked for at the right position at once. */
+  /** By the name of a query: what its last answer depended on, so that the next request has the right position at once. */
   readonly #dependencies = new RecentMap<string, Dependencies>(DEPENDENCIES_MAX)
   lastReadMs = 0
 
@@ -85,7 +86,7 @@ export class Reader {
     this.#session = options.session
   }
 
-  /** What this process has, if that will do; without waiting for anything. */
+  /** The copy in this process, if it is current; does not wait for anything. */
   fromMemory(request: ReadRequest, options: ReadOptions): ReadResult | undefined {
     const { memory, clock, closed, recorder } = this.#options
     if (memory === undefined || closed.aborted || options.signal?.aborted) return undefined
@@ -121,9 +122,9 @@ export class Reader {
   }
 
   /**
-   * Fetches what was read lately and has changed, before anybody asks for it, and before the session learns that it has:
-   * until then, the copy that is known goes on serving. What is not worth a fetch is given the time of one: others may be
-   * fetching it, and then the cache that they share has it. Never fails.
+   * Fetches what was read lately and has changed, before a read asks for it, and before the session learns of the change: until
+   * then, the known copy is used. For changes that are not worth a fetch it waits as long as one takes: other readers may be
+   * fetching them, and then the shared cache has them. Never fails.
    */
   async readAhead(changedAt: (path: Path) => Position | undefined): Promise<void> {
     const { clock, closed } = this.#options
@@ -141,13 +142,13 @@ export class Reader {
     ])
   }
 
-  /** Takes note that an object was shown in this version, or absent at this position, as part of a list. */
+  /** Records that a list has shown an object in this version, or its absence at this position. */
   show(path: Path, version: Position): void {
     this.#session.saw(path, version)
     this.#overlapping.show(path, version)
   }
 
-  /** Takes note of a page of a list or a query: of its objects, and that other objects were shown to be absent. */
+  /** Records that a page of a list or a query has shown these objects, and that others are absent. */
   showPage(items: readonly ShownItem[], pathOf: (id: string) => Path, result: ReadResult): void {
     for (const { id, version } of items) {
       const path = pathOf(id)
@@ -157,12 +158,12 @@ export class Reader {
     this.showList(result.served.version || result.position)
   }
 
-  /** Takes note that a list was shown in this version: objects that are not in it were shown to be absent. */
+  /** Records that a list was shown in this version, and with it the absence of objects that are not in it. */
   showList(version: Version): void {
     this.#session.sawList(version)
   }
 
-  /** Records an object that was part of what was read; version 0 if it was not there. */
+  /** Records, for `freshet check`, an object that was part of a read; version 0 if it was absent. */
   recordItem(path: Path, version: Version, { recorded }: ReadResult): void {
     if (recorded !== undefined) this.#options.recorder?.readItem(path, version, recorded)
   }
@@ -195,7 +196,7 @@ export class Reader {
       try {
         return await this.#fetchAcceptable(request, mode, beganAtMs, signal)
       } catch (error) {
-        // The server may have another store now, to which the positions of the old one mean nothing.
+        // The server may have another store now, in which positions of the old one mean nothing.
         if (error instanceof FreshetError && error.code === 'POSITION_NOT_REACHED') await refresher.refresh(signal)
         throw error
       }
@@ -213,14 +214,14 @@ export class Reader {
       const at = this.#positionFor(request, mode, WAYS[way]!)
       const target = targetOf(request, at)
       const answer = await this.#ask(request, target, WAYS[way]!, signal)
-      // The server has another store now, and this answer may be of either.
+      // The server has another store now, and this answer may be from either.
       if (log !== this.#session.log) continue
       if (!this.#accepts(request, at, mode, answer)) {
-        // Unless more is asked for by now than when this left, some cache is to blame: ask further past them.
+        // Unless more is needed by now than when the request was sent, a cache is to blame: go further past the caches.
         if ((this.#positionFor(request, mode, WAYS[way]!) ?? 0) <= (at ?? 0)) way++
         continue
       }
-      // Another read has shown a later state meanwhile: ask again in the same way, for that one.
+      // Otherwise another read has shown a later state meanwhile: ask again in the same way, for that state.
       if (mode === 'any' || positionOf(answer) >= this.#shown(request)) {
         return this.#finish(request, mode, beganAtMs, { answer, at, target })
       }
@@ -235,7 +236,7 @@ export class Reader {
     return at === 0 ? undefined : at
   }
 
-  /** Of a query, what its last answer depended on, if that is known. */
+  /** For a query, what its last answer depended on, if known. */
   #dependenciesOf({ name, dependsOn }: ReadRequest): Dependencies {
     return this.#dependencies.get(name) ?? dependsOn
   }
@@ -243,7 +244,7 @@ export class Reader {
   #accepts(request: ReadRequest, at: Position | undefined, mode: ReadMode, answer: ReadAnswer): boolean {
     const { path, hasVersion, dependenciesIn } = request
     if (!this.#session.accepts(answer.dependsOn, at, mode, answer)) return false
-    // What else was shown of the bucket has nothing to do with some of its objects, nor with the result of a query.
+    // Several objects of a bucket, and the result of a query, say nothing about the bucket as a whole.
     if (hasVersion && dependenciesIn === undefined) this.#session.saw(path, answer.version || (answer.position ?? 0))
     return true
   }
@@ -274,7 +275,7 @@ export class Reader {
     const answer = await this.#ask(request, targetOf(request, at), 'default', closed)
     this.#aheadMs += (clock() - askedAtMs - this.#aheadMs) / AHEAD.smoothing
     const position = positionOf(answer)
-    // Else it is of another store, or of a cache that leaves out the query: the next read will find out.
+    // Otherwise it is from another store, or from a cache that ignores the query string: the next read detects that.
     if (log !== this.#session.log || position < at || answer.freshUntilMs <= clock()) return
     memory?.set(request.name, { ...answer, position })
   }
@@ -290,22 +291,22 @@ export class Reader {
     const copy = { ...answer, position: positionOf(answer) }
     if (answer.freshUntilMs > clock()) memory?.set(request.name, copy)
     const looksUp = (onRead !== undefined || recorder !== undefined) && hasBrowserCache
-    // What no cache may keep comes from the server.
+    // An answer that no cache may store comes from the server.
     const known = answer.freshUntilMs === Number.NEGATIVE_INFINITY ? 'server' : undefined
     const lookedUp = hasBrowserCache && !looksUp ? fromAge(ageS) : servedFrom(transport.base + target, ageS, looksUp)
     const from = known ?? lookedUp
-    return this.#tell(request, mode, beganAtMs, copy, { from, ageS, at, version })
+    return this.#report(request, mode, beganAtMs, copy, { from, ageS, at, version })
   }
 
   #keptCopy(request: ReadRequest, mode: ReadMode, nowMs: number): ReadResult | undefined {
     const copy = this.#options.memory?.get(request.name)
     if (copy === undefined || copy.freshUntilMs <= nowMs || !this.#isCurrent(copy, mode)) return undefined
     const { version, position } = copy
-    // It was fetched ahead of the session, and is shown for the first time.
+    // The copy was fetched ahead of the session, and is shown for the first time.
     if (request.hasVersion && (version ?? position) > this.#session.position) {
       this.#session.saw(request.path, version ?? position)
     }
-    return this.#tell(request, mode, nowMs, copy, { from: 'memory', ageS: undefined, at: undefined, version })
+    return this.#report(request, mode, nowMs, copy, { from: 'memory', ageS: undefined, at: undefined, version })
   }
 
   /** Whether the sketch knows of no change after the state that the copy was read from. */
@@ -316,7 +317,7 @@ export class Reader {
     return at === undefined || at <= position
   }
 
-  #tell(request: ReadRequest, mode: ReadMode, beganAtMs: number, copy: Copy, served: Served): ReadResult {
+  #report(request: ReadRequest, mode: ReadMode, beganAtMs: number, copy: Copy, served: Served): ReadResult {
     const { onRead, clock } = this.#options
     this.#overlapping.show(request.path, copy.version || (request.hasVersion ? copy.position : 0))
     this.#recent.note(request, beganAtMs)
@@ -330,7 +331,10 @@ function positionOf({ version, position }: ReadAnswer): Position {
   return Math.max(version ?? 0, position ?? 0)
 }
 
-/** The paths of which it shows something: of a query any object of its bucket may be in its result, or not be. */
+/**
+ * The paths about which a request shows something. For a query that is the bucket, because any object of it may be in the result
+ * or absent.
+ */
 function shownIn({ dependsOn: { paths, bucket } }: ReadRequest): readonly Path[] {
   return bucket === undefined ? paths : [bucket]
 }
@@ -338,8 +342,8 @@ function shownIn({ dependsOn: { paths, bucket } }: ReadRequest): readonly Path[]
 function untrustworthy(url: string): FreshetError {
   return new FreshetError(
     'CACHE_UNTRUSTWORTHY',
-    `Each answer to ${url} was a copy that is too old, or that does not say how old it is. A cache on the way ignores the ` +
+    `Each answer to ${url} was a copy that is too old, or that does not report its age. A cache on the way ignores the ` +
       'query string, serves copies long past their max-age, or removes the header Freshet-Position. ' +
-      '`freshet doctor` says which, and what to change.',
+      'To find out which, and what to change, run `freshet doctor`.',
   )
 }

@@ -1,4 +1,4 @@
-/** A map of the entries that were set last. Beyond `countMax`, the one that was set first is forgotten. */
+/** A map of the entries that were set last. Beyond `countMax` entries, the one that was set first is dropped. */
 export class RecentMap<Key, Value> extends Map<Key, Value> {
   readonly #countMax: number
 

@@ -9,14 +9,14 @@ function changeOf(...paths: readonly string[]) {
   return (path: string) => (paths.includes(path) ? 7 : undefined)
 }
 
-test('what was read lately and has changed is fetched, the latest first', () => {
+test('recent reads whose data has changed are fetched, the latest first', () => {
   const recent = new RecentReads()
   recent.note(COLD, 0)
   recent.note(HOT, 1)
   expect(recent.changed(changeOf(HOT.path, COLD.path), 2).toFetch.map(({ request }) => request)).toEqual([HOT, COLD])
 })
 
-test('what changes more often than it is read is fetched ahead once for each read', () => {
+test('an object that changes more often than it is read is fetched ahead once for each read', () => {
   const recent = new RecentReads()
   const changed = changeOf(HOT.path)
   recent.note(HOT, 0)
@@ -26,7 +26,7 @@ test('what changes more often than it is read is fetched ahead once for each rea
   expect(recent.changed(changed, 4)).toEqual({ toFetch: [{ request: HOT, at: 7 }], hasOthers: false })
 })
 
-test('what was read long ago, or has not changed, is left alone', () => {
+test('reads from long ago, and reads whose data has not changed, are left alone', () => {
   const recent = new RecentReads()
   recent.note(HOT, 0)
   expect(recent.changed(changeOf(HOT.path), 60_000)).toEqual({ toFetch: [], hasOthers: false })

@@ -1,4 +1,4 @@
-/** What was read in the last seconds, and so may well be read again: the latest few hundred. */
+/** The reads of the last seconds, which are likely to be repeated: the latest few hundred. */
 import type { Dependencies } from '@freshet/core/coherence'
 import type { Path, Position } from '@freshet/protocol'
 import type { ReadRequest } from './read-request.js'
@@ -7,7 +7,7 @@ import { RecentMap } from './recent-map.js'
 interface Recent {
   readonly request: ReadRequest
   readonly readAtMs: number
-  /** Whether nobody has read it since it was last fetched ahead. */
+  /** Whether it was fetched ahead and has not been read since. */
   isAhead: boolean
 }
 
@@ -17,19 +17,19 @@ export interface ChangedRead {
 }
 
 export interface ChangedReads {
-  /** The latest first. */
+  /** Latest first. */
   readonly toFetch: readonly ChangedRead[]
-  /** Some have changed that were fetched ahead before, and not read since. */
+  /** Whether other reads have changed that were fetched ahead before and not read since. */
   readonly hasOthers: boolean
 }
 
 const COUNT_MAX = 500
 const AGE_MS_MAX = 30_000
-/** More at once would keep reads waiting. */
+/** More at once would make reads wait. */
 const CHANGED_MAX = 20
 
 export class RecentReads {
-  /** The latest last. */
+  /** Latest last. */
   readonly #reads = new RecentMap<string, Recent>(COUNT_MAX)
 
   note(request: ReadRequest, readAtMs: number): void {
@@ -37,8 +37,8 @@ export class RecentReads {
   }
 
   /**
-   * Recent reads whose data has changed, with the position of the last change. Each is to be fetched ahead once until it is
-   * read again: what changes more often than it is read would else be fetched more often than without.
+   * Recent reads whose data has changed, with the position of the last change. Each is fetched ahead once until it is read again:
+   * otherwise, an object that changes more often than it is read would be fetched more often than without fetching ahead.
    */
   changed(
     changedAt: (path: Path) => Position | undefined,

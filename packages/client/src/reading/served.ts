@@ -1,31 +1,31 @@
-/** Where a read was answered, as far as that can be known. For demonstrations and debugging; nothing depends on it. */
+/** The source of an answer, as far as it is known. For demonstrations and debugging; nothing depends on it. */
 import type { ReadMode } from '@freshet/core/coherence'
 import type { Path, Position, Version } from '@freshet/protocol'
 
-/** What answered a read. 'unknown': the browser does not say, or a cache handed it on that may have fetched it just then. */
+/** What answered a read. 'unknown': the browser does not report it, or a cache passed it on and may have fetched it just then. */
 export type ServedFrom = 'memory' | 'browser cache' | 'shared cache' | 'server' | 'unknown'
 
-/** Where a read was answered, as far as that can be known. For looking at; nothing depends on it. */
+/** The source of an answer, as far as it is known. For demonstrations and debugging; nothing depends on it. */
 export interface Served {
   readonly from: ServedFrom
-  /** How long it had lain in caches; undefined if they do not say. */
+  /** How long it had been in caches; undefined if they do not report it. */
   readonly ageS: number | undefined
-  /** The position it was asked for at; undefined for the plain URL. */
+  /** The position in the request; undefined for the plain URL. */
   readonly at: Position | undefined
   readonly version: Version | undefined
 }
 
-/** What `onRead` is told of each read. */
+/** The argument of `onRead`. */
 export interface ReadEvent extends Served {
-  /** Of the object, or of the bucket whose list it was, with its query. */
+  /** The path of the object, or of the bucket for a list, with its query. */
   readonly path: Path
   readonly mode: ReadMode
   readonly ms: number
 }
 
 /**
- * An age of a second or more was counted by a shared cache, or by one before it. Caches also put an age of 0 on what they
- * only pass on. Whether the browser's own cache answered only Resource Timing knows, and of other origins only if they allow
+ * An age of a second or more was counted by a shared cache, or by one behind it. Caches also put an age of 0 on answers that they
+ * only pass on. Only Resource Timing shows whether the browser's own cache answered, and for other origins only if they allow
  * it (Timing-Allow-Origin).
  */
 export function servedFrom(url: string, ageS: number | undefined, hasBrowserCache: boolean): ServedFrom {
@@ -37,7 +37,7 @@ export function servedFrom(url: string, ageS: number | undefined, hasBrowserCach
   return ageS === undefined ? 'server' : fromAge(ageS)
 }
 
-/** What the age alone tells. */
+/** The source as far as the age shows it. */
 export function fromAge(ageS: number | undefined): ServedFrom {
   return ageS === undefined || ageS === 0 ? 'unknown' : 'shared cache'
 }

@@ -1,9 +1,9 @@
-/** What a read of several objects, or a list, has shown counts for each object in it; also that it is not there. */
+/** A read of several objects, or of a list, counts for each object in it, including those it showed to be absent. */
 import { describe, expect, test } from 'vitest'
 import type { FakeOrigin } from '../testing/fake-origin.js'
 import { createScene } from '../testing/scene.js'
 
-/** From now on a cache answers what has been asked for under the same URL before. */
+/** From now on, a cache answers requests whose URL was requested before. */
 function putCacheBefore(origin: FakeOrigin): void {
   const copies = new Map<string, Response>()
   origin.script = ({ target }) => (target.startsWith('/db/') ? copies.get(target)?.clone() : undefined)
@@ -36,7 +36,7 @@ describe('after an object was missing', () => {
   })
 })
 
-test('several objects that have not changed may be shown from a copy, whatever else of the bucket was shown', async () => {
+test('several unchanged objects may be read from a copy, whatever else of the bucket was shown', async () => {
   const { origin, db } = await createScene({ staleness: 1_000_000 })
   putCacheBefore(origin)
   const products = db.bucket('shop/products')

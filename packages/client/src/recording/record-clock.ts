@@ -1,9 +1,9 @@
 /**
- * The clock of recordings: whole microseconds that never come twice, one clock for all sessions of this process, so that
- * what they did is in one order. It is not the session's clock: that one may run fast, and here nothing may.
+ * The clock of recordings: whole microseconds that never repeat, one clock for all sessions of this process, so that their
+ * operations are in one order. It is not the session's clock: that one may run fast, and this one must not.
  */
 export interface RecordClock {
-  /** Tells it from the clocks of other processes. */
+  /** Distinguishes it from the clocks of other processes. */
   readonly id: string
   readonly nowUs: () => number
 }

@@ -1,20 +1,20 @@
-/** What can be said about recording. */
+/** The options of recording. */
 import { FreshetError } from '@freshet/protocol'
 
-/** What is recorded of a session, for `freshet check`, and where it goes. */
+/** What is recorded of a session, for `freshet check`, and where the lines go. */
 export interface RecordOptions {
-  /** Takes one line of the recording, without its end, in order. It must not throw. */
+  /** Takes the lines of the recording in order, each without its line end. It must not throw. */
   readonly write: (line: string) => void
   /**
-   * The share of objects whose reads and writes are recorded, from 0 to 1. It is decided by their names, so everybody
-   * records the same ones, and of those everything: a sample of single operations could not be checked.
+   * The share of objects whose reads and writes are recorded, from 0 to 1. Names decide it, so every session records the same
+   * objects, and everything about them: a sample of single operations could not be checked.
    */
   readonly sample?: number
-  /** Records hashes under this secret instead of paths. Everybody who takes part needs the same secret. */
+  /** Record hashes keyed with this secret instead of paths. Every session and server needs the same secret. */
   readonly hashPaths?: string
 }
 
-/** Where the lines of a recording go, or that and more. */
+/** A function that takes the lines of a recording, or an object with more options. */
 export type RecordOption = RecordOptions['write'] | RecordOptions
 
 /** Throws OPTIONS_INVALID. */
@@ -26,6 +26,6 @@ export function completeRecord(record: RecordOption): RecordOptions {
   throw new FreshetError(
     'OPTIONS_INVALID',
     'record must be a function that takes lines, or { write, sample, hashPaths } with sample from 0 to 1 and hashPaths, ' +
-      'if it is there, a text.',
+      'if given, a non-empty string.',
   )
 }

@@ -17,7 +17,7 @@ function ofOp<Op extends HistoryRecord['op']>(records: readonly HistoryRecord[],
 }
 
 describe('a recorded session', () => {
-  test('tells what it promised, what it got and where from; and never the values', async () => {
+  test('contains what it promised, what it got and from where, and never the values', async () => {
     const { db, records, lines } = await createRecordedScene({ staleness: 250 })
     const products = db.bucket('shop/products')
     await products.get('1')
@@ -35,7 +35,7 @@ describe('a recorded session', () => {
     db.close()
   })
 
-  test('tells of several additions by the version of each, and nothing of those that were refused', async () => {
+  test('contains each of several additions by its version, and none that was refused', async () => {
     const { db, records } = await createRecordedScene()
     await db.counter('shop/stock').addMany([{ id: 'a' }, { id: 'b', by: -1 }, { id: 'c' }])
     expect(ofOp(records(), 'write')).toMatchObject([
@@ -45,7 +45,7 @@ describe('a recorded session', () => {
     db.close()
   })
 
-  test('tells of writes with the buckets they change, deletions, commits, and what the server named', async () => {
+  test('contains writes with the buckets they change, deletions, commits, and ids that the server generated', async () => {
     const { db, records, origin } = await createRecordedScene()
     await db.bucket('shop/products').put('2', { price: 2 })
     await db.bucket('shop/products').delete('2')
@@ -68,7 +68,7 @@ describe('a recorded session', () => {
     db.close()
   })
 
-  test('tells of each object of a list, also of one that is not there', async () => {
+  test('contains each object of a list, including missing ones', async () => {
     const { db, records } = await createRecordedScene()
     await db.bucket('shop/products').page()
     await db.bucket('shop/products').getMany(['1', 'none'])
@@ -81,7 +81,7 @@ describe('a recorded session', () => {
     db.close()
   })
 
-  test('relates its clock to the server, if that says its time', async () => {
+  test("relates its clock to the server's, if the server reports its time", async () => {
     const { db, origin, records } = await createRecordedScene()
     expect(ofOp(records(), 'session')).toHaveLength(1)
     expect(records()[0]).not.toHaveProperty('lo')
@@ -103,11 +103,11 @@ describe('a recorded session', () => {
     other.close()
   })
 
-  test('a token links it with the session that continues it', async () => {
+  test('is linked by a token with the session that continues it', async () => {
     const { db, origin, lines, records } = await createRecordedScene()
     await db.bucket('shop/products').put('2', { price: 2 })
     const { token } = db.session
-    // Asked for again with nothing new, it is not told again.
+    // Read again without anything new, the token is not recorded again.
     expect(db.session.token).toBe(token)
     const record = (line: string) => void lines.push(line)
     const next = await connect(origin.url, { fetch: origin.fetch, clock: origin.clock, record, token })
@@ -120,7 +120,7 @@ describe('a recorded session', () => {
     next.close()
   })
 
-  test('goes by another name when the server has got another store, whose positions say nothing of the old', async () => {
+  test('gets another name when the server gets another store, in which the old positions mean nothing', async () => {
     const { db, origin, records } = await createRecordedScene()
     await db.bucket('shop/products').get('1')
     origin.replace()
@@ -150,7 +150,7 @@ describe('a recorded session', () => {
 const write = () => {}
 
 test.each([[{ write: 1 }], [{ write, sample: 2 }], [{ write, hashPaths: '' }]])(
-  '%j is no way to record',
+  '%j is refused as record options',
   async record => {
     await expect(createScene({ record } as never)).rejects.toMatchObject({ code: 'OPTIONS_INVALID' })
   },

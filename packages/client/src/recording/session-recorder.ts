@@ -1,9 +1,9 @@
 /**
- * Records what a session does, for the checker in `core/history`. The begin of an operation is taken before anything is
- * done and its end after everything is, so that clocks err on the lenient side.
+ * Records what a session does, for the checker in `core/history`. The begin time of an operation is taken before anything is
+ * done and its end time after everything is, so that clocks err on the lenient side.
  *
- * While something is recorded, the server is asked for its time every few seconds, and once more after the last
- * operation: only what lies between two such exchanges can be compared exactly with what other processes recorded.
+ * While it records, the recorder asks the server for its time every few seconds, and once more after the last operation: only
+ * what lies between two such exchanges can be compared exactly with the recordings of other processes.
  */
 import { cristianOffset } from '@freshet/core/clock'
 import type { ReadMode, Session } from '@freshet/core/coherence'
@@ -17,7 +17,7 @@ import type { RecordOptions } from './record-options.js'
 export interface SessionRecorderOptions {
   readonly record: RecordOptions
   readonly clock: RecordClock
-  /** Of this session; drawn at random. */
+  /** The id of this session, drawn at random. */
   readonly id: string
   readonly session: Session
   readonly transport: Transport
@@ -32,7 +32,7 @@ export interface BegunOperation {
   readonly position: Position
 }
 
-/** A read that ended: what all the objects in it have in common. */
+/** A read that has ended: the facts that all objects in it share. */
 export interface EndedRead extends BegunOperation {
   readonly endedUs: number
   readonly withinMs: number | undefined
@@ -40,7 +40,7 @@ export interface EndedRead extends BegunOperation {
   readonly servedFrom: string
 }
 
-/** A write, as far as it is recorded. */
+/** The recorded part of a write. */
 export interface RecordedWrite {
   readonly request: { readonly target: string }
   readonly paths: readonly Path[]
@@ -48,7 +48,7 @@ export interface RecordedWrite {
   readonly createdPath?: (id: string) => Path
 }
 
-/** What a write came to; several additions have a result each, and one that was refused has no version. */
+/** The outcome of a write; each of several additions has its own result, and a refused one has no version. */
 export interface WriteOutcome {
   readonly position: Position
   readonly id?: string
@@ -56,7 +56,7 @@ export interface WriteOutcome {
 }
 
 const EXCHANGE_MS = 5000
-/** `/time` gives whole milliseconds, rounded down. */
+/** `/time` returns whole milliseconds, rounded down. */
 const SERVER_STEP_US = 1000
 
 export class SessionRecorder {
@@ -73,7 +73,7 @@ export class SessionRecorder {
     options.closed.addEventListener('abort', () => clearTimeout(this.#timer), { once: true })
   }
 
-  /** To be awaited before the first operation; the session knows its log by then. */
+  /** Await this before the first operation; the session knows its log by then. */
   async start(): Promise<void> {
     await this.#exchange()
   }
@@ -93,7 +93,7 @@ export class SessionRecorder {
     return { ...begun, endedUs, withinMs, statePosition: position, servedFrom: served.from }
   }
 
-  /** One object, or the list of a bucket, in what was read. */
+  /** Records one object, or the list of a bucket, of a read. */
   read(path: Path, version: Version, ended: EndedRead): void {
     const name = this.#nameFor(ended)
     if (name === undefined) return
@@ -103,7 +103,7 @@ export class SessionRecorder {
     this.#history.read(name, { path, beganUs, endedUs, withinMs, version, position, sessionPosition, servedFrom })
   }
 
-  /** One object of a list: it is seen when the list is taken apart, not when that came. */
+  /** Records one object of a list: it is seen when the list is parsed, not when it arrived. */
   readItem(path: Path, version: Version, ended: EndedRead): void {
     this.read(path, version, { ...ended, endedUs: this.#options.clock.nowUs() })
   }
@@ -118,7 +118,7 @@ export class SessionRecorder {
     if (name === undefined) return
     this.#lastToken = undefined
     const op = request.target === '/commit' ? 'commit' : 'write'
-    // Of additions, the bucket is changed by each that was done.
+    // Each addition that was done changes the bucket.
     const known = outcome.results === undefined ? paths.filter(path => !deleted.includes(path)) : [request.target]
     for (const [position, created] of createdBy(outcome, createdPath)) {
       const written = [...created, ...known]
@@ -126,7 +126,7 @@ export class SessionRecorder {
     }
   }
 
-  /** Somebody takes the session's token, presumably to hand it on. */
+  /** Records that the program took the session's token, presumably to hand it on. */
   handedOn(token: string): void {
     const { log } = this.#options.session
     const name = this.#nameFor({ log })
@@ -142,8 +142,8 @@ export class SessionRecorder {
   }
 
   /**
-   * The session's name in the recording; another one for each log that it meets, since positions of one say nothing in
-   * another. Undefined for what began in another log than it ended in.
+   * The session's name in the recording; another one for each log that it meets, since positions of one log mean nothing in
+   * another. Undefined for an operation that began in another log than it ended in.
    */
   #nameFor({ log }: Pick<BegunOperation, 'log'>): string | undefined {
     if (log === undefined || log !== this.#options.session.log) return undefined
@@ -172,7 +172,7 @@ export class SessionRecorder {
       this.#timer = undefined
       void this.#exchange()
     }, EXCHANGE_MS)
-    // A process that has nothing else to do need not wait for it. Browsers have numbers here.
+    // The timer must not keep the process alive. Browsers have numbers here.
     if (typeof timer === 'object') (timer as { unref?: () => void }).unref?.()
     return timer
   }
@@ -183,7 +183,7 @@ export class SessionRecorder {
     if (log !== undefined) this.#meet(log, sample)
   }
 
-  /** Undefined if there is no answer, or one that a cache has kept: then the recording is the poorer, and nothing else. */
+  /** Undefined if there is no answer, or one from a cache: then the recording is less precise, and nothing else fails. */
   async #askTime(): Promise<ClockSample | undefined> {
     const { transport, clock, closed } = this.#options
     const askedUs = clock.nowUs()
@@ -204,7 +204,7 @@ export class SessionRecorder {
   }
 }
 
-/** By position: what the answer names that the write could not know. */
+/** By position: the paths that only the answer names. */
 function createdBy(
   { position, id, results }: WriteOutcome,
   createdPath: RecordedWrite['createdPath'],

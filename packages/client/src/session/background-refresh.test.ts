@@ -9,9 +9,9 @@ interface Scene {
   readonly origin: FakeOrigin
   readonly db: Database
   readonly streams: ReadableStreamDefaultController<Uint8Array>[]
-  /** The event that a stream starts with, or starts again with. */
+  /** Sends the event that starts, or restarts, a stream. */
   start(event: ChangesEvent, more?: Partial<StreamStart>): void
-  /** The next one. */
+  /** Sends the next event. */
   say(event: ChangesEvent): void
   heads(): number
 }
@@ -48,12 +48,12 @@ async function scene(): Promise<Scene> {
   }
 }
 
-/** As servers round it. */
+/** Rounds a time as servers do. */
 function wholeMs(timeMs: number): number {
   return Math.floor(timeMs / EVENT_TIME_MS) * EVENT_TIME_MS
 }
 
-/** Nothing happened up to a position. */
+/** An event without changes up to a position. */
 function nothing(position: number, askedMs: number): ChangesEvent {
   return { from: position, to: position, askedMs: wholeMs(askedMs), changes: packChanges(position, position, []) }
 }
@@ -69,7 +69,7 @@ beforeEach(async () => {
 afterEach(() => current?.db.close())
 
 describe('pushed', () => {
-  test('changes are known at once, and no head is asked for', async () => {
+  test('changes are known at once, without a head', async () => {
     const { origin, db, say, heads } = current!
     startAtOnce(current!)
     for (let price = 2; price < 5; price++) {
@@ -81,7 +81,7 @@ describe('pushed', () => {
     expect(heads()).toBe(0)
   })
 
-  test('changes that were missed come with the start', async () => {
+  test('missed changes arrive with the start', async () => {
     const { origin, db, start, heads } = current!
     const before = db.session.position
     const position = origin.put('shop/products/1', { price: 2 })
@@ -90,7 +90,7 @@ describe('pushed', () => {
     expect(heads()).toBe(0)
   })
 
-  test('that nothing happened keeps the sketch fresh', async () => {
+  test('events without changes keep the sketch fresh', async () => {
     const { origin, db, say, heads } = current!
     startAtOnce(current!)
     for (let i = 0; i < 5; i++) {
@@ -102,7 +102,7 @@ describe('pushed', () => {
     expect(heads()).toBe(0)
   })
 
-  test('events that come too seldom for the staleness allowed are made up for by heads, ahead of reads', async () => {
+  test('heads are fetched ahead of reads if events are too rare for the staleness allowed', async () => {
     const { origin, streams } = current!
     const { url, fetch, clock } = origin
     const db = await connect(url, { fetch, clock, refresh: 'push', staleness: 40, random: () => 0 })
@@ -114,7 +114,7 @@ describe('pushed', () => {
     db.close()
   })
 
-  test('an event that was long on its way makes nothing fresh', async () => {
+  test('a delayed event makes nothing fresh', async () => {
     const { origin, db, say, heads } = current!
     startAtOnce(current!)
     const madeAtMs = origin.nowMs
@@ -136,7 +136,7 @@ describe('pushed', () => {
     origin.nowMs += 10
     say(nothing(origin.position, origin.nowMs))
     await new Promise(resolve => setTimeout(resolve, 2))
-    // From here on the stream is silent, and the write is told of by heads alone.
+    // From here on the stream is silent, and only heads report the write.
     origin.nowMs += 2000
     origin.put('shop/products/1', { price: 2 })
     origin.sent.length = 0
@@ -148,11 +148,11 @@ describe('pushed', () => {
     expect(heads()).toBe(2)
   })
 
-  test('a start is as fresh as the request for it, and no head is asked for', async () => {
+  test('a start is as fresh as the request for it, and needs no head', async () => {
     const { origin, db, start, heads } = current!
     const askedMs = origin.nowMs
     origin.nowMs += 900
-    // The server's clock when the request had come; the last event that it sent to others is older.
+    // The server's clock when the request arrived; the last event that it sent to other clients is older.
     start(nothing(origin.position, askedMs - 400), { clockMs: wholeMs(askedMs) })
     await new Promise(resolve => setTimeout(resolve, 2))
     await db.bucket('shop/products').get('1')
@@ -170,7 +170,7 @@ describe('pushed', () => {
     expect(heads()).toBe(1)
   })
 
-  test('a stream that some cache has kept is not listened to', async () => {
+  test('a stream from a cache is ignored', async () => {
     const { origin, db, start, streams } = current!
     const position = origin.put('shop/products/1', { price: 2 })
     start(nothing(position + 7, origin.nowMs), { nonce: 'of another reader' })
@@ -178,7 +178,7 @@ describe('pushed', () => {
     expect(db.session.position).toBe(position)
   })
 
-  test('a stream is opened again after three minutes, for clocks drift', async () => {
+  test('a stream is reopened after three minutes, because clocks drift', async () => {
     const { origin, say, streams } = current!
     startAtOnce(current!)
     origin.nowMs += 180_001
@@ -187,9 +187,9 @@ describe('pushed', () => {
   })
 
   test.each<[string, (scene: Scene) => void]>([
-    ['a start further on', ({ start, origin }) => start(nothing(origin.position, origin.nowMs))],
+    ['a start at a later position', ({ start, origin }) => start(nothing(origin.position, origin.nowMs))],
     ['a start of another log', ({ start }) => start(nothing(0, 0), { log: 'other' })],
-  ])('%s is made up for by a head', async (_, tell) => {
+  ])('a head fills the gap after %s', async (_, tell) => {
     const { origin, db, heads } = current!
     startAtOnce(current!)
     const position = origin.put('shop/products/2', {})
@@ -204,9 +204,9 @@ describe('pushed', () => {
       'an event that is cut short',
       'event:start\ndata:{"log":"log-1","from":1,"to":1,"askedMs":0,"changes":"AA"}\n\ndata:AB\n\n',
     ],
-    ['a start that is none', 'event:start\ndata:{"log":"log-1"}\n\n'],
-    ['what is no JSON', 'event:start\ndata:{\n\n'],
-  ])('%s ends the stream, and heads are asked for until there is another', async (_, text) => {
+    ['an incomplete start', 'event:start\ndata:{"log":"log-1"}\n\n'],
+    ['text that is not JSON', 'event:start\ndata:{\n\n'],
+  ])('%s ends the stream, and heads are fetched until there is another', async (_, text) => {
     const { origin, db, streams, heads } = current!
     const position = origin.put('shop/products/2', {})
     streams[0]!.enqueue(new TextEncoder().encode(text))
@@ -217,7 +217,7 @@ describe('pushed', () => {
 })
 
 describe('a stream that ends', () => {
-  test('is opened again where it was left, and heads are asked for meanwhile', async () => {
+  test('is reopened where it ended, and heads are fetched meanwhile', async () => {
     const { origin, db, streams, heads } = current!
     const position = origin.put('shop/products/2', {})
     streams[0]!.close()
@@ -227,7 +227,7 @@ describe('a stream that ends', () => {
     expect(origin.sent.some(({ target }) => target.startsWith(`/coherence/events?after=${position}&nonce=`))).toBe(true)
   })
 
-  test('is not opened again once the connection is closed', async () => {
+  test('is not reopened once the connection is closed', async () => {
     const { origin, db, streams } = current!
     db.close()
     await new Promise(resolve => setTimeout(resolve, 300))
@@ -237,7 +237,7 @@ describe('a stream that ends', () => {
 })
 
 describe('polled', () => {
-  test('changes are known without a read that asks for them, while somebody reads', async () => {
+  test('changes are known ahead of reads while the program reads', async () => {
     const origin = new FakeOrigin()
     const { url, fetch, clock } = origin
     const db = await connect(url, { fetch, clock, refresh: 'poll', staleness: 50 })

@@ -1,18 +1,19 @@
 /**
- * Keeps the sketch fresh ahead of need, so that reads find it so and do not wait. It is never needed for what a read
- * promises: a read that finds the sketch too old fetches a head itself, and reports what went wrong.
+ * Keeps the sketch fresh ahead of need, so that reads need not wait for it. No promise of a read depends on this: a read that
+ * finds the sketch too old fetches a head itself, and reports what went wrong.
  *
- * poll: a head shortly before what is known is too old, while the program reads. push: the server's events, and a head where
- * they come too seldom: while the stream is down or silent; or where nothing is written, which an event says twice a second,
- * for programs that allow less staleness than that and the way take. A stream resumes after the position the session has reached.
+ * poll: a head shortly before the sketch is too old, while the program reads. push: the server's events, and a head whenever
+ * events are too rare: while the stream is down or silent; or if nothing is written, which an event reports twice a second, for
+ * programs that allow less staleness than that plus the network delay. A stream resumes after the position the session has
+ * reached.
  *
  * How fresh an event is follows from the clock of the server process that sends it, and from the stream's own start, which is an
- * exchange with that clock (`core/clock/server-clock.ts`). A stream whose start does not repeat the nonce was kept by some cache. An
- * event from the future shows that one of the two clocks cannot be relied on. Either ends the stream, and the next has an exchange of
- * its own; so has each stream after a while, since clocks drift.
+ * exchange with that clock (`core/clock/server-clock.ts`). A stream whose start does not repeat the nonce came from a cache. An
+ * event from the future shows that one of the two clocks is unreliable. Either ends the stream, and the next stream has an
+ * exchange of its own. Each stream is also reopened after a while, because clocks drift.
  *
- * What was read lately is fetched again when an event says that it has changed, and the event is installed when that is there,
- * as far as the staleness allowed has room for it: so reads of what changes all the time do not wait either.
+ * When an event reports a change of something that was read lately, that is fetched again, and the event is installed once the
+ * fetch is done, if the staleness allowed leaves time for it: so reads of data that changes continuously need not wait either.
  */
 
 import { ServerClock } from '@freshet/core/clock'
@@ -31,37 +32,37 @@ export interface BackgroundOptions {
   readonly transport: Transport
   readonly clock: Clock
   readonly closed: AbortSignal
-  /** When the program last read, by the clock. */
+  /** When the program last read, by `clock`. */
   readonly lastReadMs: () => number
-  /** Fetches what was read lately and has changed; never fails. */
+  /** Fetches recent reads whose data has changed; never fails. */
   readonly readAhead: (changedAt: (path: Path) => Position | undefined) => Promise<void>
 }
 
-/** A stream, and the event that came last on it, where the next one goes on. */
+/** A stream, and the last event on it, after which the next one continues. */
 interface Stream {
   readonly nonce: string
   readonly askedAtMs: number
   readonly clock: ServerClock
-  /** What the server's clock was when it was asked for the stream. */
+  /** The server's clock when it received the request for the stream. */
   clockMs: number
   log: string | undefined
   last: ChangesEvent | undefined
 }
 
-/** After so long without a read there is no polling. */
+/** After this time without a read, polling stops. */
 const IDLE_MS_MAX = 30_000
 const POLL_MS_MIN = 20
-/** Of the staleness allowed: a sketch that is older is refreshed, so that the next is there before a read needs it. */
+/** The share of the staleness after which the sketch is refreshed, so that the next one arrives before a read needs it. */
 const AGE_SHARE_MAX = 0.9
 const AGE_SHARE_MIN = 0.5
-/** A stream on which nothing has come for so long is dead: the server's heart beats twice a second. */
+/** A stream that has been silent for this long is dead: the server sends a heartbeat twice a second. */
 const SILENCE_MS_MAX = 15_000
 /** How old a stream may get; the drift allowed for in this time is 90 ms. */
 const STREAM_MS_MAX = 180_000
-/** How old the last head may get, where there is a stream: only heads say what has left the window. */
+/** How old the last head may get beside a stream: only heads report what has left the window. */
 const HEAD_MS_MAX = 60_000
 const RECONNECT_MS_MAX = 30_000
-/** So long changes are held back while what they make outdated is fetched; and of the staleness allowed. */
+/** How long changes are held back while the data they make outdated is fetched; also as a share of the staleness. */
 const HOLD_MS_MAX = 300
 const HOLD_SHARE_MAX = 0.3
 const HOLD_MS_MIN = 50
@@ -69,9 +70,9 @@ const HOLD_MS_MIN = 50
 export class BackgroundRefresh {
   readonly #options: BackgroundOptions
   #headAtMs: number
-  /** Since the last event: how often the stream could not be had. */
+  /** How often opening the stream has failed since the last event. */
   #failures = 0
-  /** How long the last head took to come. */
+  /** How long the last head took to arrive. */
   #headMs = 0
 
   constructor(options: BackgroundOptions) {
@@ -79,19 +80,19 @@ export class BackgroundRefresh {
     this.#headAtMs = options.clock()
   }
 
-  /** Goes on until the connection is closed. */
+  /** Runs until the connection is closed. */
   async poll(): Promise<void> {
     const { clock, lastReadMs, closed } = this.#options
     let waitMs = this.#freshMs()
     while (await isOpenAfter(Math.max(POLL_MS_MIN, waitMs), closed)) {
       const isRead = clock() - lastReadMs() < IDLE_MS_MAX
       if (isRead && this.#freshMs() <= 0) await this.#refreshQuietly()
-      // A head that could not be had is not asked for again at once.
+      // After a failure, the head is not requested again at once.
       waitMs = isRead && this.#freshMs() > 0 ? this.#freshMs() : this.#ageMsMax()
     }
   }
 
-  /** Goes on until the connection is closed. */
+  /** Runs until the connection is closed. */
   async push(): Promise<void> {
     const { closed } = this.#options
     void this.poll()
@@ -103,19 +104,19 @@ export class BackgroundRefresh {
     }
   }
 
-  /** The next head must be there before the one known, which counts from when it was asked for, is too old. */
+  /** The next head must arrive before the present one is too old. Its age counts from its request. */
   #ageMsMax(): number {
     const { stalenessMs } = this.#options.session
     return Math.max(stalenessMs * AGE_SHARE_MIN, stalenessMs * AGE_SHARE_MAX - 2 * this.#headMs)
   }
 
-  /** For so long nothing need be done. */
+  /** How long the sketch stays fresh enough. */
   #freshMs(): number {
     const { session, clock } = this.#options
     return session.knownAsOfMs + this.#ageMsMax() - clock()
   }
 
-  /** The next read will find the sketch too old, try again, and say what is wrong. */
+  /** A failure is not reported: the next read finds the sketch too old, tries again, and reports what is wrong. */
   async #refreshQuietly(): Promise<void> {
     const { refresher, clock, closed } = this.#options
     const askedAtMs = clock()
@@ -123,12 +124,12 @@ export class BackgroundRefresh {
     this.#headMs = clock() - askedAtMs
   }
 
-  /** Follows one stream to its end; true if that is because it was old. */
+  /** Follows one stream to its end; true if it ended because of its age. */
   async #listen(): Promise<boolean> {
     const { transport, session, clock, closed } = this.#options
     const controller = new AbortController()
     const stop = onAbort(closed, () => controller.abort(closed.reason))
-    const giveUp = () => controller.abort(new Error(`Nothing came for ${SILENCE_MS_MAX} ms.`))
+    const giveUp = () => controller.abort(new Error(`The stream was silent for ${SILENCE_MS_MAX} ms.`))
     let timer = setTimeout(giveUp, SILENCE_MS_MAX)
     try {
       const stream: Stream = {
@@ -169,17 +170,17 @@ export class BackgroundRefresh {
     return stream.last
   }
 
-  /** Resolves when what was read lately and has changed is there, or when it cannot be waited for any longer. */
+  /** Resolves when the recent reads that have changed are fetched, or when the time for that is over. */
   async #readAhead(changedAt: (path: Path) => Position | undefined): Promise<void> {
     const { session, readAhead, closed } = this.#options
     const holdMs = Math.min(HOLD_MS_MAX, session.stalenessMs * HOLD_SHARE_MAX)
     if (holdMs >= HOLD_MS_MIN) await Promise.race([readAhead(changedAt), isOpenAfter(holdMs, closed)])
   }
 
-  /** The event includes everything acknowledged before this, by our clock. */
+  /** The event includes everything acknowledged before this time of the client's clock. */
   #asOfMs({ askedMs }: ChangesEvent, { clock, clockMs }: Stream): number {
     const asOfMs = clock.asOfMs(Math.max(askedMs, clockMs))
-    if (asOfMs > this.#options.clock()) throw new Error('An event came before it was made: a clock has stood still.')
+    if (asOfMs > this.#options.clock()) throw new Error('An event arrived before it was made: a clock has stood still.')
     return asOfMs
   }
 
@@ -201,7 +202,7 @@ function startOf(stream: Stream, data: string): ChangesEvent {
   const start = JSON.parse(data) as StreamStart
   if (stream.log === undefined) {
     const { nonce, clockMs = Number.NaN } = start
-    if (nonce !== stream.nonce) throw new Error('The stream is another one than was asked for.')
+    if (nonce !== stream.nonce) throw new Error('The stream is not the one that was requested.')
     stream.clock.sample(stream.askedAtMs, clockMs)
     stream.clockMs = clockMs
   }

@@ -1,19 +1,19 @@
 /**
- * The head of the sketch, fetched so that no cache can answer: each request has a random name, its nonce, and the answer
- * repeats it. This guards against faulty caches, which keep it in spite of `no-store` and leave out the query; a hostile
- * one can forge the nonce, as everything else.
+ * The head of the sketch, fetched so that no cache can answer: each request has a random name, its nonce, and the answer repeats
+ * it. This guards against faulty caches, which store it despite `no-store` and ignore the query string; a hostile one can forge
+ * the nonce, like everything else.
  */
 import { type CoherenceHead, type CoherenceNews, FreshetError, type Position } from '@freshet/protocol'
 import { checkEcho, createNonce } from '../http/nonce.js'
 import { glimpse, type Reply, type Transport } from '../http/transport.js'
 
 export interface HeadAnswer {
-  /** News prove that they answer the request that had this nonce; a head was checked. */
+  /** The nonce of the request. News carry a proof that they answer it; for a head it was already checked. */
   readonly nonce: string
   readonly answer: CoherenceHead | CoherenceNews
 }
 
-/** Throws CACHE_UNTRUSTWORTHY, ANSWER_INVALID, and what the server reports. */
+/** Throws CACHE_UNTRUSTWORTHY, ANSWER_INVALID, or the server's error. */
 export async function fetchHead(
   transport: Transport,
   after: Position | undefined,
@@ -21,7 +21,7 @@ export async function fetchHead(
   signal: AbortSignal,
 ): Promise<HeadAnswer> {
   const nonce = createNonce()
-  // In the order that is canonical: by name.
+  // In canonical order: by name.
   const query = [
     ...(after === undefined ? [] : [`after=${after}`]),
     ...(at === 0 ? [] : [`at=${at}`]),
@@ -43,7 +43,7 @@ function parse(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    // Not JSON: `notFreshet` says what it was.
+    // Not JSON: `notFreshet` describes it.
     return undefined
   }
 }

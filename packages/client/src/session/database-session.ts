@@ -1,26 +1,26 @@
-/** `db.session`: what a program sees of its session (`core/coherence/session.ts`). */
+/** `db.session`: the part of a session that programs see (`core/coherence/session.ts`). */
 import type { ReadMode, Session } from '@freshet/core/coherence'
 import type { Position } from '@freshet/protocol'
 import { Deadline, ofReading } from '../http/deadline.js'
 import type { SessionRecorder } from '../recording/session-recorder.js'
 import type { Refresher } from './refresher.js'
 
-/** `db.session`: how far this reader has got, to look at and to hand on. */
+/** `db.session`: what this reader has seen so far, to inspect and to hand on. */
 export interface DatabaseSession {
   /** No read is older than this. */
   readonly position: Position
   /**
-   * The session as text: `connect(url, { token })` in another tab, device or server goes on from here, and reads nothing
-   * older. It is no secret and gives no rights. Take it when you hand it on, since it changes with every write.
+   * The session as text: `connect(url, { token })` in another tab, device or server continues from here, and reads nothing older.
+   * It is not a secret and gives no rights. Take it when you hand it on, since it changes with every write.
    */
   readonly token: string
-  /** How reads are done that do not say otherwise. */
+  /** The default mode of reads. */
   readonly read: ReadMode
-  /** How many milliseconds others' writes may take to be seen by reads of mode 'session'. */
+  /** After how many milliseconds reads of mode 'session' must see other clients' writes. */
   readonly staleness: number
-  /** The id of the change log that the positions are of. */
+  /** The id of the change log to which the positions belong. */
   readonly log: string | undefined
-  /** Learns of everything acknowledged before the call: no read after it is older. */
+  /** Learns of everything acknowledged before the call: no later read is older. */
   refresh(options?: { signal?: AbortSignal; timeoutMs?: number }): Promise<void>
 }
 

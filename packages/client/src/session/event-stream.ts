@@ -1,6 +1,6 @@
 /**
- * Server-sent events read with `fetch`, which Node has and which, unlike EventSource, lets us see why it failed. As in
- * the HTML standard (9.2.6), but for lone carriage returns, which our server does not send.
+ * Server-sent events read with `fetch`, which Node has and which, unlike EventSource, reports why it failed. It follows the
+ * HTML standard (9.2.6), except for lone carriage returns, which the server does not send.
  */
 export interface ServerEvent {
   readonly event: string

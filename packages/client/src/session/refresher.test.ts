@@ -3,12 +3,12 @@ import { expect, test } from 'vitest'
 import { connect } from '../connect.js'
 import { FakeOrigin } from '../testing/fake-origin.js'
 
-/** Lets everything go on that can. */
+/** Lets everything proceed that can. */
 function turn(): Promise<void> {
   return new Promise(resolve => setTimeout(resolve, 1))
 }
 
-/** An origin whose heads wait to be let through, one by one. */
+/** Holds back an origin's heads; each returned function lets one through. */
 function holdHeads(origin: FakeOrigin): (() => void)[] {
   const held: (() => void)[] = []
   origin.onWayBack = ({ target }) =>
@@ -16,7 +16,7 @@ function holdHeads(origin: FakeOrigin): (() => void)[] {
   return held
 }
 
-test('a current read does not make do with a head that was asked for before it began', async () => {
+test('a current read does not accept a head that was requested before it began', async () => {
   const origin = new FakeOrigin()
   origin.put('shop/products/1', { price: 1 })
   const { url, fetch, clock } = origin
@@ -59,7 +59,7 @@ test('session reads wait for one head together', async () => {
   expect(origin.count('/coherence')).toBe(1)
 })
 
-test('segments are fetched once, those that are missing in one request', async () => {
+test('segments are fetched once, missing ones in one request', async () => {
   const origin = new FakeOrigin()
   const write = (count: number) => {
     for (let i = 0; i < count; i++) {
@@ -71,7 +71,7 @@ test('segments are fetched once, those that are missing in one request', async (
   const { url, fetch, clock } = origin
   const db = await connect(url, { fetch, clock })
   expect(origin.count('/coherence/segments/')).toBe(1)
-  // More than is listed one by one.
+  // More changes than the head lists one by one.
   write(400)
   await db.session.refresh()
   const bundles = origin.sent.filter(({ target }) => target.startsWith('/coherence/segments/'))
@@ -83,7 +83,7 @@ test('segments are fetched once, those that are missing in one request', async (
   expect(await db.bucket('shop/products').get('3')).toEqual({ i: 3 })
 })
 
-test('a segment that a cache has from another store is fetched past it', async () => {
+test('a segment that a cache has from another store is fetched past the cache', async () => {
   const origin = new FakeOrigin()
   const write = () => {
     for (let i = 0; i < 100; i++) {
@@ -105,7 +105,7 @@ test('a segment that a cache has from another store is fetched past it', async (
   expect(await db.bucket('shop/products').get('3')).toEqual({ i: 94 })
 })
 
-test('a segment that is gone by the time it is asked for is no trouble', async () => {
+test('a segment that is gone by the time it is requested does no harm', async () => {
   const origin = new FakeOrigin()
   for (let i = 0; i < 50; i++) {
     origin.nowMs += 300
@@ -123,7 +123,7 @@ test('a segment that is gone by the time it is asked for is no trouble', async (
   expect(db.session.position).toBe(50)
 })
 
-test('a session goes on where its token was taken, on another connection', async () => {
+test('a session continues from its token on another connection', async () => {
   const origin = new FakeOrigin()
   const { url, fetch, clock } = origin
   const one = await connect(url, { fetch, clock })
@@ -135,7 +135,7 @@ test('a session goes on where its token was taken, on another connection', async
   expect(await two.bucket('shop/products').get('1')).toEqual({ price: 5 })
 })
 
-test("ids of operations go by the server's clock again after it has stood still and caught up", async () => {
+test("ids of operations follow the server's clock again after it has stood still and caught up", async () => {
   const origin = new FakeOrigin()
   origin.storeBehindMs = 30_000
   const { url, fetch, clock } = origin

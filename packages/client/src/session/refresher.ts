@@ -1,10 +1,10 @@
 /**
  * Keeps the session's sketch as fresh as reads need it, with as few requests as the argument allows.
  *
- * A head reflects everything acknowledged before it was asked for. So a read may wait for one that somebody else asked
- * for only if that was not longer before the read began than the read's mode allows: for a `current` read, not before it
- * at all. Two may be under way at once; whoever comes then waits for one of them to end and shares the next with all
- * others who wait: a thousand concurrent `current` reads cost a few heads.
+ * A head reflects everything acknowledged before it was requested. So a read may wait for a head that another read requested
+ * only if that request was made no earlier before the read began than the read's mode allows: for a `current` read, not before
+ * it at all. Two requests may be under way at once. A read that begins then waits for one of them to end, and shares the next
+ * with all other waiting reads: a thousand concurrent `current` reads cost a few heads.
  */
 import type { Bloom } from '@freshet/bloom'
 import type { ServerClock } from '@freshet/core/clock'
@@ -32,9 +32,9 @@ export interface RefresherOptions {
   readonly policy: RetryPolicy
   readonly timeoutMs: number
   readonly closed: AbortSignal
-  /** Called when the server has another store: nothing that was read from the old one counts any more. */
+  /** Called when the server has another store: everything that was read from the old one is obsolete. */
   readonly onAnotherLog: () => void
-  /** Called with what each whole head says; undefined if it says nothing. */
+  /** Called with the open buckets in each complete head; undefined if it names none. */
   readonly onOpenBuckets: (open: OpenBuckets | undefined) => void
 }
 
@@ -55,18 +55,18 @@ export class Refresher {
     this.#session = options.session
   }
 
-  /** Resolves when the sketch is fresh enough for a read of this mode that began then. */
+  /** Resolves when the sketch is fresh enough for a read of this mode that began at `beganAtMs`. */
   async ensure(mode: ReadMode, beganAtMs: number, signal: AbortSignal): Promise<void> {
     const earliestMs = beganAtMs - this.#ageMsMax(mode)
-    // Once is nearly always enough. A head that was overtaken by a pushed event says nothing new, and one may come from
-    // a server that is behind: then it is asked for again, and not at once.
+    // Once is nearly always enough. A head that a pushed event has overtaken adds nothing new, and a head may come from a server
+    // that is behind: then it is requested again, after a pause.
     for (let asked = 0; this.#session.needsRefresh(mode, beganAtMs); asked++) {
       if (asked > 0) await pause(Math.min(1000, 2 ** asked), signal)
       await untilAborted(this.#askedSince(earliestMs), signal)
     }
   }
 
-  /** Fetches a head that is asked for now or later. */
+  /** Fetches a head that is requested now or later. */
   async refresh(signal: AbortSignal): Promise<void> {
     await untilAborted(this.#askedSince(this.#options.clock()), signal)
   }
@@ -81,7 +81,7 @@ export class Refresher {
       const found = this.#underWay.find(({ askedAtMs }) => askedAtMs >= earliestMs)
       if (found) return found.promise
       if (this.#underWay.length < REFRESHES_MAX) return this.#begin().promise
-      // How it ends is of interest to those who wait for it, and not here.
+      // Its outcome matters to its waiters, and not here.
       await Promise.race(this.#underWay.map(({ promise }) => promise.catch(() => {})))
     }
   }
@@ -93,7 +93,7 @@ export class Refresher {
     })
     const refresh: Refresh = { askedAtMs, promise }
     this.#underWay = [...this.#underWay, refresh]
-    // Everybody who waited for it may have given up by the time it fails.
+    // All its waiters may have given up by the time it fails.
     promise.catch(() => {})
     return refresh
   }
@@ -115,7 +115,7 @@ export class Refresher {
     if (!(await this.#take(after, at, signal))) await this.#take(undefined, at, signal)
   }
 
-  /** False if the head does not join on to what is known. */
+  /** False if the head does not connect to what is known. */
   async #take(after: Position | undefined, at: Position, signal: AbortSignal): Promise<boolean> {
     const { transport, clock, serverClock, onAnotherLog } = this.#options
     const session = this.#session
@@ -129,8 +129,8 @@ export class Refresher {
     const plan = session.planHead(head, after)
     if (plan.kind === 'restart') return false
     const known = plan.kind === 'install' ? await this.#fetchSegments(plan.missing, head, signal) : new Map()
-    // What was missing when the head came may have come by another way since, so it is looked at again, and this time
-    // nothing comes in between.
+    // Missing segments may have arrived by another way since the head came, so the plan is made again, and this time nothing
+    // comes in between.
     const planNow = session.planHead(head, after)
     if (planNow.kind === 'restart') return false
     const filters = planNow.kind === 'install' ? planNow.missing.map(ref => known.get(formatSegmentRefs([ref]))) : []
@@ -171,14 +171,14 @@ export class Refresher {
     try {
       return await load('default')
     } catch (error) {
-      // A cache may have it from a store that was here before: the same name, another seed.
+      // A cache may have the segment of an earlier store at this address: the same name, another seed.
       if (!(error instanceof FreshetError) || error.code !== 'ANSWER_INVALID') throw error
       return await load('reload')
     }
   }
 }
 
-/** A segment that has been merged away since the head was made is no trouble: the next head names others. */
+/** A segment that has been merged away since the head was made does no harm: the next head names others. */
 function isWorthRepeating(error: unknown): boolean {
   if (isPassing(error)) return true
   return error instanceof FreshetError && ['SEGMENT_GONE', 'CACHE_UNTRUSTWORTHY'].includes(error.code)
@@ -187,7 +187,7 @@ function isWorthRepeating(error: unknown): boolean {
 function outdated(base: string, position: Position, reached: Position): FreshetError {
   return new FreshetError(
     'CACHE_UNTRUSTWORTHY',
-    `${base}/coherence returned position ${position}, after ${reached} had been seen. The store of the server has gone ` +
+    `${base}/coherence returned position ${position}, after ${reached} had been seen. The server's store has gone ` +
       'back, or servers with different stores are behind this address.',
   )
 }

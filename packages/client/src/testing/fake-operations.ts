@@ -1,4 +1,4 @@
-/** What a server remembers of operations, as docs/operations.md has it, in the simplest form: nothing is ever forgotten. */
+/** A server's memory of operations, as described in docs/operations.md, in the simplest form: it never forgets. */
 import { FreshetError, parseOperationId } from '@freshet/protocol'
 
 interface Done {
@@ -16,14 +16,14 @@ const AHEAD_MS_MAX = 60_000
 
 export class FakeOperations {
   readonly #clients = new Map<string, Remembered>()
-  /** How often each took effect. */
+  /** How often each operation took effect. */
   readonly applied: Map<string, number> = new Map()
   replays = 0
 
-  /** Those that are being worked on, as if another request had them. */
+  /** Operations under way, as if in another request. */
   readonly inProgress: Set<string> = new Set()
 
-  /** Throws what `act` throws, and forgets it: a refusal is not remembered. */
+  /** Throws what `act` throws; a refusal is not remembered. */
   once(key: string, fingerprint: string, nowMs: number, act: () => unknown): { answer: unknown; isReplayed: boolean } {
     const id = parseOperationId(key)
     if (id.kind !== 'own') throw new TypeError(`The client made the key ${key}.`)

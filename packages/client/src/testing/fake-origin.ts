@@ -1,6 +1,6 @@
 /**
- * A server in miniature, behind a `fetch` of its own: the platform's seam, so that every decision of the client can be
- * provoked. Its sketch is the real one; its caches are whatever a test puts between.
+ * A miniature server behind its own `fetch`, the platform's seam, so that tests can provoke every decision of the client. Its
+ * sketch is the real one; its caches are whatever a test puts in between.
  */
 import {
   createSketch,
@@ -43,22 +43,22 @@ export class FakeOrigin {
   readonly objects: Map<string, { readonly version: number; readonly text: string }> = new Map()
   log = 'log-1'
   position = 0
-  /** Its clock, and the client's. */
+  /** The clock of the origin and of the client. */
   nowMs = 0
-  /** The store's clock has stood still for so long. Heads show it; events have the server's own. */
+  /** How long the store's clock has stood still. Heads have the store's time; events have the server's own. */
   storeBehindMs = 0
   lifetimeS = 60
   readonly windowMs: number = 100_000
   readonly operations: FakeOperations = new FakeOperations()
   #sketch: Sketch
   #bucketVersions = new Map<string, number>()
-  /** Each of one field. */
+  /** The indexes of each bucket, each on one field. */
   readonly #indexes = new Map<string, readonly string[]>()
   readonly #tagVersions = new Map<string, number>()
   #tags = new Set<string>()
   /** Answers instead of the origin, or fails the request, before anything is done. */
   script: (sent: Sent) => Scripted = () => undefined
-  /** What happens to an answer on its way back. */
+  /** Changes or replaces an answer on its way back. */
   onWayBack: (sent: Sent, response: Response) => Scripted = () => undefined
 
   constructor() {
@@ -82,12 +82,12 @@ export class FakeOrigin {
     return this.nowMs
   }
 
-  /** How often something was asked for whose target begins like this. */
+  /** How many requests had a target that begins like this. */
   count(start: string): number {
     return this.sent.filter(({ target }) => target.startsWith(start)).length
   }
 
-  /** A write by somebody else. */
+  /** A write by another client. */
   put(key: string, value: unknown): number {
     this.position++
     this.#tag(key, value)
@@ -104,7 +104,7 @@ export class FakeOrigin {
     return this.position
   }
 
-  /** Somebody changes the settings of a bucket: its indexes are these from now on. */
+  /** Another client changes the settings of a bucket: from now on, these are its indexes. */
   configure(bucket: string, ...fields: string[]): number {
     this.position++
     this.#indexes.set(bucket, fields)
@@ -112,7 +112,7 @@ export class FakeOrigin {
     return this.position
   }
 
-  /** Another store takes its place: empty, with another log. */
+  /** Another store takes the place of this one: empty, with another log. */
   replace(): void {
     this.log = 'log-2'
     this.position = 0
@@ -153,7 +153,7 @@ export class FakeOrigin {
     return json(news === undefined ? { ...head, nonce } : { news }, {})
   }
 
-  /** What the server would push of the changes after a position. */
+  /** The event that the server would push for the changes after a position. */
   changesAfter(from: number): ChangesEvent {
     const changes = this.#sketch.changesAfter(from)!
     const askedMs = Math.floor(this.nowMs / EVENT_TIME_MS) * EVENT_TIME_MS
@@ -172,7 +172,7 @@ export class FakeOrigin {
     return new Response(found.text, { headers: this.#headers(found.version) })
   }
 
-  /** The objects that are equal in one field: `{"category":"tea"}`; or all. */
+  /** The objects with a given value in one field, `{"category":"tea"}`, or all. */
   #query(key: string, where: string): Response {
     const path = `${pathOfKey(key)}/`
     const [[field, wanted] = []] = Object.entries(JSON.parse(where) as Record<string, unknown>)
@@ -208,7 +208,7 @@ export class FakeOrigin {
     return json(page, this.#headers(ids ? undefined : (this.#bucketVersions.get(key) ?? 0)))
   }
 
-  /** As the first time, if there is an id and there was one. */
+  /** Repeats the first answer if the request has an id that was used before. */
   #once({ method, target, headers, body }: Sent, act: () => unknown): Response {
     const key = headers.get('idempotency-key')
     if (key === null) return json(act(), {})
@@ -237,12 +237,12 @@ export class FakeOrigin {
     return { value, version: position, position }
   }
 
-  /** Of a counter. */
+  /** The value of a counter. */
   valueOf(key: string): number {
     return Number(this.objects.get(pathOfKey(key))?.text ?? 0)
   }
 
-  /** Each an operation of its own. */
+  /** Does several additions, each as an operation of its own. */
   #additions({ body }: Sent, bucket: string): Response {
     const { additions } = JSON.parse(body) as { additions: readonly { id: string; add: number; key: string }[] }
     const results = additions.map(({ id, add, key }) => {
@@ -299,7 +299,7 @@ export class FakeOrigin {
     })
   }
 
-  /** What it was and what it will be, by each index. */
+  /** Adds the tags of the old and the new value, for each index. */
   #tag(key: string, after: unknown): void {
     const bucket = bucketOfKey(key)
     const before = this.objects.get(pathOfKey(key))
@@ -333,14 +333,14 @@ function json(value: unknown, headers: Record<string, string>): Response {
   return new Response(JSON.stringify(value), { headers: { 'content-type': 'application/json', ...headers } })
 }
 
-/** As Node's fetch fails when nobody listens. */
+/** The error of Node's fetch when no server listens. */
 export function connectionRefused(): TypeError {
   return new TypeError('fetch failed', {
     cause: Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' }),
   })
 }
 
-/** As a fetch fails when the connection breaks; nobody knows what had been done by then. */
+/** The error of a fetch when the connection breaks; it is unknown what had been done by then. */
 export function connectionLost(): TypeError {
   return new TypeError('fetch failed', {
     cause: Object.assign(new Error('other side closed'), { code: 'UND_ERR_SOCKET' }),

@@ -1,4 +1,4 @@
-/** A session with an origin whose one object changed longer than a window ago, so that any live copy of it is current. */
+/** A session with an origin whose only object changed longer than a window ago, so that any unexpired copy of it is current. */
 import { connect } from '../connect.js'
 import type { ConnectOptions } from '../connect-options.js'
 import type { Database } from '../database.js'
@@ -23,7 +23,7 @@ export async function createScene(options: ConnectOptions = {}): Promise<Scene> 
   return { origin, db, reads }
 }
 
-/** Holds back the first answer to such a target until the returned function is called. */
+/** Holds back the first answer to a matching target until the returned function is called. */
 export function holdFirstAnswer(origin: FakeOrigin, isHeld: (target: string) => boolean): () => void {
   let release = () => {}
   const held = new Promise<void>(resolve => {

@@ -1,36 +1,36 @@
 /**
- * What a session's transactions were told at their commits: the versions that others', and their own, writes have made. Classic
- * transactions read whatever a cache has, and what had them refused once may lie in a cache for long: so what is older than was
- * told is read again, or the next attempt would be refused like the last.
+ * The versions that a session's transactions learned from their commits: those that their own writes, and those of other
+ * clients, have made. Classic transactions read whatever a cache has, and a copy that had one refused may stay in a cache for
+ * long: so a copy that is older than a known version is read again, or the next attempt would be refused like the last.
  */
 import type { Session } from '@freshet/core/coherence'
 import type { Path, Version } from '@freshet/protocol'
 import { RecentMap } from '../reading/recent-map.js'
 
-/** The oldest are forgotten; that costs one more refusal. */
+/** The oldest are forgotten; each costs at most one more refusal. */
 const PATHS_MAX = 10_000
 
-const ofSession = new WeakMap<Session, ToldVersions>()
+const ofSession = new WeakMap<Session, KnownVersions>()
 
-export function toldVersionsOf(session: Session): ToldVersions {
+export function knownVersionsOf(session: Session): KnownVersions {
   const known = ofSession.get(session)
   if (known) return known
-  const told = new ToldVersions()
-  ofSession.set(session, told)
-  return told
+  const versions = new KnownVersions()
+  ofSession.set(session, versions)
+  return versions
 }
 
-export class ToldVersions {
+export class KnownVersions {
   readonly #versions = new RecentMap<Path, Version>(PATHS_MAX)
 
-  /** Version 0: it was not there. */
+  /** Version 0: the object was absent. */
   note(path: Path, version: Version): void {
     this.#versions.set(path, version)
   }
 
-  /** Whether a copy of this version is older than what was told. That something was gone has no order: ask again. */
+  /** Whether a copy of this version is older than the known one. An absence has no order, so the copy is read again. */
   isOutdated(path: Path, version: Version): boolean {
-    const told = this.#versions.get(path)
-    return told !== undefined && (told === 0 ? version !== 0 : version < told)
+    const known = this.#versions.get(path)
+    return known !== undefined && (known === 0 ? version !== 0 : version < known)
   }
 }

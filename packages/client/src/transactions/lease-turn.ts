@@ -1,7 +1,7 @@
 /**
- * What one transaction knows of leases from attempt to attempt: which one it holds, what it was told with it, and how long
- * its next one should last. Twice what an attempt took is enough for the next, also if it is unlucky; if not, others go on
- * without waiting, and nothing worse happens.
+ * What one transaction knows about leases from attempt to attempt: the lease it holds, the objects that came with it, and how
+ * long its next one should last. Twice the duration of an attempt is enough for the next, even an unlucky one; if it is not,
+ * other clients proceed without waiting, and nothing worse happens.
  */
 import { type CommitLease, type CommitRequest, FreshetError, type LeasedObject } from '@freshet/protocol'
 
@@ -11,35 +11,35 @@ export class LeaseTurn {
   #held: CommitLease | undefined
   #wantedMs: number | undefined
 
-  /** `wantedMs`: as an earlier transaction has found. */
+  /** `wantedMs`: the duration that an earlier transaction needed. */
   constructor(wantedMs?: number) {
     this.#wantedMs = wantedMs
   }
 
-  /** How long a lease should last, as far as that is known. */
+  /** How long a lease should last, if known. */
   get wantedMs(): number | undefined {
     return this.#wantedMs
   }
 
-  /** What is to be given back if there is no next attempt. */
+  /** The lease to give back if there is no next attempt. */
   get heldId(): string | undefined {
     return this.#held?.id
   }
 
-  /** What the commit of the next attempt says of leases. */
+  /** The lease members of the next attempt's commit. */
   get request(): Pick<CommitRequest, 'lease' | 'leaseId'> {
     return { lease: this.#wantedMs ?? true, ...(this.#held === undefined ? {} : { leaseId: this.#held.id }) }
   }
 
-  /** What the next attempt need not read. */
+  /** The objects that the next attempt need not read. */
   get objects(): readonly LeasedObject[] {
     return this.#held?.objects ?? []
   }
 
-  /** `tookMs`: from the beginning of the attempt. */
+  /** Records a failed attempt; `tookMs` counts from its beginning. */
   failed(error: unknown, tookMs: number): void {
     const lease = leaseIn(error)
-    // One that it had went with its commit; if there was no commit, it still has it.
+    // The commit used up the lease; if there was no commit, the transaction still has it.
     if (lease !== undefined || isConflict(error)) this.#held = lease
     if (lease) this.#wantedMs = Math.max(LEASE_MS_MIN, Math.ceil(2 * (tookMs - lease.waitedMs)))
   }

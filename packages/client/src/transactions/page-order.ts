@@ -1,4 +1,4 @@
-/** Where a transaction's own objects belong in the pages of a list or a query: which of them are found, and in which order. */
+/** Where a transaction's own objects belong in the pages of a list or a query: which of them match, and in which order. */
 import { cursorAt, matches, type Order, orderOf, startOf } from '@freshet/core/queries'
 import { type IdRange, isWithin, type Place, type Query } from '@freshet/protocol'
 import type { Seen } from './transaction-state.js'
@@ -6,7 +6,7 @@ import type { Seen } from './transaction-state.js'
 export interface PageOrder {
   readonly order: Order
   isFound(object: Seen): boolean
-  /** What goes on behind it, in the spelling of the server. */
+  /** The cursor that continues after it, in the server's format. */
   cursorAt(object: Seen): string
   /** Throws QUERY_INVALID for a cursor that the server has sealed. */
   placeAt(cursor: string): Place

@@ -1,4 +1,4 @@
-/** The loop around a transaction: until it commits, fails for good, or has failed too often. */
+/** The loop around a transaction: it repeats until the transaction commits, fails for good, or has failed too often. */
 import type { CommitRequest } from '@freshet/protocol'
 import { type RetryPolicy, retry } from '../http/back-off.js'
 import { JSON_HEADERS } from '../http/transport.js'
@@ -11,7 +11,7 @@ export interface TransactionPolicy extends RetryPolicy {
   readonly lease: boolean
 }
 
-/** How long the last lease should have lasted: from here to the server, that does not change much. */
+/** How long the last lease should have lasted: between this client and the server, that does not change much. */
 const wantedMsOf = new WeakMap<TransactionParts, number>()
 
 export async function runTransaction<Result>(
@@ -41,7 +41,7 @@ export async function runTransaction<Result>(
   }
 }
 
-/** Others wait for it. If it does not arrive, they do so until its time is over. */
+/** Other clients wait for the lease. If this request does not arrive, they wait until the lease expires. */
 function giveBack({ writer }: TransactionParts, leaseId: string): void {
   const body = JSON.stringify({ writes: [], leaseId } satisfies CommitRequest)
   const request = { method: 'POST', target: '/commit', headers: JSON_HEADERS, body } as const

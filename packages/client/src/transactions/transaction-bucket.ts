@@ -1,9 +1,9 @@
 /**
- * A bucket as a transaction sees it: the first read of an object counts for all later ones, its own writes are seen by it
- * alone, and lists and results of queries hold them.
+ * A bucket as a transaction sees it: the first read of an object counts for all later ones, only the transaction sees its own
+ * writes, and lists and results of queries include them.
  *
- * Its methods have the names, parameters and results of `ObjectBucket`. They differ where a transaction must: a write is sent with the
- * commit, so it answers its id alone and takes no `signal` or `timeoutMs`; a query finds whole objects.
+ * Its methods have the names, parameters and results of `ObjectBucket`. They differ where a transaction must: a write is sent
+ * with the commit, so it returns only its id and takes no `signal` or `timeoutMs`; a query returns whole objects.
  */
 import { comparePlaces, type Order, placeOf } from '@freshet/core/queries'
 import { createIdMaker, FreshetError, type IdRange, type Path, type Version, type WriteAnswer } from '@freshet/protocol'
@@ -21,25 +21,25 @@ import type { QueryOptions } from '../queries/query-options.js'
 import type { ReadOptions } from '../reading/read-options.js'
 import { versionNumber } from '../writing/commit.js'
 import type { WriteOptions } from '../writing/write.js'
+import type { KnownVersions } from './known-versions.js'
 import { listOrder, type PageOrder, queryOrder } from './page-order.js'
-import type { ToldVersions } from './told-versions.js'
 import { listRead, queryRead, type Seen, type TransactionState } from './transaction-state.js'
 
 export interface TransactionBucketParts<T extends object> {
   readonly bucket: ObjectBucket<T>
   readonly state: TransactionState
-  readonly told: ToldVersions
+  readonly learned: KnownVersions
   /** Throws if the transaction has ended. */
   readonly options: (reading?: ReadOptions) => ReadOptions
 }
 
-/** What a write of a transaction answers at once; its version is the position of the commit. */
+/** What a write of a transaction returns at once; its version will be the position of the commit. */
 export type WrittenId = Pick<WriteAnswer, 'id'>
 
-/** The condition of one write. How long it may take, and what ends it, is the transaction's. */
+/** The condition of one write. The time limit and the signal are the transaction's. */
 export type TransactionWriteOptions = Pick<WriteOptions, 'ifVersion'>
 
-/** With whole objects alone: the transaction may write any of them back. */
+/** A query for whole objects, because the transaction may write any of them back. */
 export type TransactionQuery<T> = QueryOptions<T> & { readonly fields?: undefined }
 
 const newId = createIdMaker({
@@ -48,42 +48,42 @@ const newId = createIdMaker({
 })
 
 /**
- * A bucket as a transaction sees it: the first read of an object counts for all later ones, and its own writes are in
- * what it reads; those have version 0.
+ * A bucket as a transaction sees it: the first read of an object counts for all later ones, and reads include the transaction's
+ * own writes, with version 0.
  */
 export class TransactionBucket<T extends object>
   implements Pick<ObjectBucket<T>, 'name' | 'path' | 'pathOf' | 'get' | 'getMany' | 'page' | 'list' | 'ids'>
 {
   readonly #bucket: ObjectBucket<T>
   readonly #state: TransactionState
-  readonly #told: ToldVersions
+  readonly #learned: KnownVersions
   readonly #options: (reading?: ReadOptions) => ReadOptions
-  /** As `shop/products`. */
+  /** Such as `shop/products`. */
   readonly name: string
-  /** As URLs have it: `/db/shop/products`. */
+  /** The path in URLs: `/db/shop/products`. */
   readonly path: Path
 
-  constructor({ bucket, state, told, options }: TransactionBucketParts<T>) {
+  constructor({ bucket, state, learned, options }: TransactionBucketParts<T>) {
     this.#bucket = bucket
     this.#state = state
-    this.#told = told
+    this.#learned = learned
     this.#options = options
     this.name = bucket.name
     this.path = bucket.path
   }
 
-  /** The path of an object in it. Throws NAME_INVALID. */
+  /** The path of an object in this bucket. Throws NAME_INVALID. */
   pathOf(id: string): Path {
     return this.#bucket.pathOf(id)
   }
 
-  /** Undefined if it is not there. */
+  /** Reads an object; undefined if it does not exist. */
   async get(id: string, options?: ReadOptions): Promise<Stored<T> | undefined> {
     const [value] = await this.getMany([id], options)
     return value
   }
 
-  /** In the order asked for; undefined for what is not there. */
+  /** Reads several objects, in the order of `ids`; undefined for missing ones. */
   async getMany(ids: readonly string[], reading?: ReadOptions): Promise<(Stored<T> | undefined)[]> {
     const options = this.#options(reading)
     for (const id of ids) this.#takeGiven(id)
@@ -96,8 +96,8 @@ export class TransactionBucket<T extends object>
   }
 
   /**
-   * One page, with what it wrote itself. That there are no others between its first and its last is among what must still hold at the
-   * commit: nobody can have changed, added or removed one.
+   * Reads one page, including the transaction's own writes. The commit requires that the page still holds: no other client has
+   * changed, added or removed an object between its first and its last.
    */
   async page(options: ListOptions = {}): Promise<Page<Stored<T>>> {
     const range = rangeOf(options)
@@ -108,19 +108,23 @@ export class TransactionBucket<T extends object>
     })
   }
 
-  /** All of it, page by page, with what it wrote itself. It relies on those pages that were read. */
+  /**
+   * Reads the whole bucket, page by page, including the transaction's own writes. The commit requires that the pages read still
+   * hold.
+   */
   list(options: ListOptions = {}): AsyncGenerator<Stored<T>, void, undefined> {
     return allItems(part => this.page(part), options)
   }
 
-  /** As `list`, without the values. */
+  /** Like `list`, without the values. */
   async *ids(options: ListOptions = {}): AsyncGenerator<IdAndVersion, void, undefined> {
     for await (const stored of this.list(options)) yield { id: idOf(stored), version: versionOf(stored) }
   }
 
   /**
-   * One page of what `where` holds for, with what it wrote itself. That this is the result is among what must still hold at the commit:
-   * nobody can have changed, added or removed anything that would make it another. TypeError for `fields`.
+   * Reads one page of the objects that match `where`, including the transaction's own writes. The commit requires that the
+   * result still holds: no other client has changed, added or removed anything that would change it. Throws TypeError for
+   * `fields`.
    */
   async query(options: TransactionQuery<T>, reading?: ReadOptions): Promise<QueryResult<Stored<T>>> {
     if (options.fields !== undefined) throw new TypeError('A transaction reads whole objects: leave out `fields`.')
@@ -133,12 +137,15 @@ export class TransactionBucket<T extends object>
     })
   }
 
-  /** All that `where` holds for, page by page, with what it wrote itself. It relies on those pages that were read. */
+  /**
+   * All objects that match `where`, page by page, including the transaction's own writes. The commit requires that the pages read
+   * still hold.
+   */
   queryAll(options: TransactionQuery<T>, reading?: ReadOptions): AsyncGenerator<Stored<T>, void, undefined> {
     return allItems(part => this.query(part, reading), options)
   }
 
-  /** Replaces it, or creates it, when the transaction commits. It need not be awaited. */
+  /** Replaces or creates an object when the transaction commits. It need not be awaited. */
   put(id: string, value: T, options: TransactionWriteOptions = {}): Promise<WrittenId> {
     this.#options()
     const text = toJson(value)
@@ -148,8 +155,8 @@ export class TransactionBucket<T extends object>
   }
 
   /**
-   * Creates it when the transaction commits, under an id that is made up, or under one where nothing is yet: that nothing is there is
-   * among what must still hold at the commit. Throws VERSION_CONFLICT if the transaction has seen something there.
+   * Creates an object when the transaction commits, under a generated id or under the one given. The commit requires that the id
+   * is not in use. Throws VERSION_CONFLICT if the transaction has seen an object with this id.
    */
   create(value: T, options: Pick<CreateOptions, 'id' | 'ifVersion'> = {}): Promise<WrittenId> {
     checkCreates(options)
@@ -157,8 +164,8 @@ export class TransactionBucket<T extends object>
   }
 
   /**
-   * JSON merge patch (RFC 7396) of what the transaction sees, which it reads first: so await it. Throws OBJECT_NOT_FOUND if it sees nothing.
-   * What it does not name stays as it is stored.
+   * Applies a JSON merge patch (RFC 7396) to the object as the transaction sees it. It reads the object first, so await it.
+   * Fields that the patch does not name stay as stored. Throws OBJECT_NOT_FOUND if the transaction sees no object.
    */
   async patch(id: string, patch: JsonPatch<T>, options: TransactionWriteOptions = {}): Promise<WrittenId> {
     const change = JSON.parse(toJson(patch)) as Record<string, unknown>
@@ -171,7 +178,10 @@ export class TransactionBucket<T extends object>
     return { id }
   }
 
-  /** Deletes it when the transaction commits. It need not be awaited. Undefined if the transaction has seen that nothing is there. */
+  /**
+   * Deletes an object when the transaction commits. It need not be awaited. Undefined if the transaction has seen that there is
+   * no such object.
+   */
   delete(id: string, options: TransactionWriteOptions = {}): Promise<WrittenId | undefined> {
     this.#options()
     const path = this.#checked(id, options)
@@ -180,10 +190,10 @@ export class TransactionBucket<T extends object>
     return Promise.resolve({ id })
   }
 
-  /** As told, or newer. */
+  /** Reads objects at the versions learned from commits, or newer. */
   async #read(ids: readonly string[], options: ReadOptions): Promise<(T | undefined)[]> {
     const found = new Map(zip(ids, await this.#bucket.getMany(ids, options)))
-    const outdated = ids.filter(id => this.#told.isOutdated(this.pathOf(id), versionIn(found.get(id))))
+    const outdated = ids.filter(id => this.#learned.isOutdated(this.pathOf(id), versionIn(found.get(id))))
     if (options.read === 'any' && outdated.length > 0) {
       const again = await this.#bucket.getMany(outdated, { ...options, read: 'session' })
       for (const [id, stored] of zip(outdated, again)) found.set(id, stored)
@@ -194,7 +204,7 @@ export class TransactionBucket<T extends object>
   async #page(range: ListOptions): Promise<Page<Stored<T>>> {
     const options = this.#options(range)
     const page = await this.#bucket.page({ ...range, ...options })
-    const isOutdated = this.#told.isOutdated(this.path, page.served.version ?? 0)
+    const isOutdated = this.#learned.isOutdated(this.path, page.served.version ?? 0)
     return options.read === 'any' && isOutdated ? this.#bucket.page({ ...range, ...options, read: 'session' }) : page
   }
 
@@ -219,8 +229,9 @@ export class TransactionBucket<T extends object>
   }
 
   /**
-   * As many as asked for, if there are, also where some of what the server found has been deleted here. Cursors of the server may be
-   * sealed, so where they stand is remembered. Behind an own object the server is asked for the same page again.
+   * Returns as many items as requested, if there are enough, even if the transaction has deleted some of those that the server
+   * found. The server's cursors may be sealed, so their places are stored. After an own object, the same page is requested
+   * again.
    */
   async #filled<Found extends Page<Stored<T>>>(
     { limit, after: cursor }: Pick<ListOptions, 'limit' | 'after'>,
@@ -253,7 +264,7 @@ export class TransactionBucket<T extends object>
     }
   }
 
-  /** The first look counts, also here. */
+  /** The first read counts, also here. */
   #take(items: readonly Stored<T>[]): readonly Seen[] {
     return items.flatMap(stored => {
       const id = idOf(stored)
@@ -264,7 +275,7 @@ export class TransactionBucket<T extends object>
   }
 }
 
-/** What the server found, with what the transaction has written in it and what it has deleted out of it, in order. */
+/** What the server found, with the transaction's own writes added and its deletions removed, in order. */
 function withOwn(
   found: readonly Seen[],
   own: ReturnType<TransactionState['writesTo']>,
@@ -279,7 +290,7 @@ function withOwn(
   )
 }
 
-/** An empty bound is none, as for the bucket. */
+/** An empty bound is left out, as for the bucket. */
 function rangeOf({ from, to, after, prefix }: ListOptions): IdRange {
   return Object.fromEntries(Object.entries({ from, to, after, prefix }).filter(([, bound]) => bound))
 }

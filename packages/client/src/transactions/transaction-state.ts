@@ -1,4 +1,4 @@
-/** What a transaction has read, and what it is to write. */
+/** What a transaction has read, and what it will write. */
 import {
   type CommitRequest,
   type CommitWrite,
@@ -17,11 +17,11 @@ import { mergePatch, mergePatchOf } from '../json/merge-patch.js'
 interface Item {
   readonly bucket: Path
   readonly id: string
-  /** Must still hold at the commit; 0: it was not there. Undefined if it was only listed or written. */
+  /** The version that must still hold at the commit; 0: absent. Undefined if the object was only listed or written. */
   version: Version | undefined
-  /** As it was read. */
+  /** The object as it was read. */
   readonly stored: object | undefined
-  /** What the transaction sees: as read, or as it wrote it; undefined: not there. */
+  /** What the transaction sees: as it read or wrote the object; undefined: absent. */
   value: object | undefined
   write: CommitWrite | undefined
 }
@@ -32,10 +32,10 @@ export interface Seen {
   readonly value: object
 }
 
-/** Of what a transaction wrote itself: it is not stored yet. */
+/** The facts of an object that the transaction wrote itself: it is not stored yet. */
 const OWN = { version: 0, served: { from: 'memory', ageS: undefined, at: undefined, version: undefined } } as const
 
-/** As many as a counter may have. */
+/** The most decimals that a counter may have. */
 export const DECIMALS_MAX = 9
 
 export class TransactionState {
@@ -44,15 +44,15 @@ export class TransactionState {
   readonly #lists: ListRead[] = []
   readonly #additions = new Map<Path, number>()
   readonly #given: ReadonlyMap<Path, LeasedObject>
-  /** Where pages that were shown ended: the cursor to ask the server with, and the place behind which to go on. */
+  /** Where the pages that were returned ended: the cursor for the server, and the place after which to continue. */
   readonly cursors: Map<string, { readonly after: string | undefined; readonly place?: Place | undefined }> = new Map()
 
-  /** `given`: what it need not read, since it was told. */
+  /** `given`: objects that came with a lease, so that they need not be read. */
   constructor(given: readonly LeasedObject[] = []) {
     this.#given = new Map(given.map(object => [object.path, object]))
   }
 
-  /** Whether later reads of it are answered from here. */
+  /** Whether later reads of the path are answered from here. */
   knows(path: Path): boolean {
     return this.#items.has(path)
   }
@@ -65,7 +65,7 @@ export class TransactionState {
     return this.#items.get(path)?.value
   }
 
-  /** As a read returns it: the caller's own to change. What the transaction wrote has version 0. */
+  /** The value that a read returns: a copy that the caller may change. Objects that the transaction wrote have version 0. */
   show(path: Path): object | undefined {
     const item = this.#items.get(path)
     if (item?.value === undefined) return undefined
@@ -73,24 +73,24 @@ export class TransactionState {
     return attachFacts(structuredClone(item.value), { id: item.id, version, served })
   }
 
-  /** What it wrote to a bucket; undefined: it deleted it. */
+  /** What the transaction wrote to a bucket; an undefined value means deleted. */
   writesTo(bucket: Path): readonly { readonly id: string; readonly value: object | undefined }[] {
     return [...this.#written].filter(item => item.bucket === bucket)
   }
 
-  /** The first look counts: if a later one shows something else, one of them is outdated, and the commit will tell. */
+  /** The first read counts: if a later one differs, one of them is outdated, and the commit will show that. */
   read(bucket: Path, id: string, path: Path, version: Version, stored: object | undefined): void {
     if (!this.#items.has(path)) this.#add(path, { bucket, id, version, stored })
   }
 
-  /** What it held is covered by the list as a whole. */
+  /** The condition on the list covers the objects in it. */
   listed(bucket: Path, id: string, path: Path, stored: object): void {
     if (!this.#items.has(path)) this.#add(path, { bucket, id, version: undefined, stored })
   }
 
   /**
-   * That it has this version must hold at the commit. Throws VERSION_CONFLICT if the transaction has seen another one. What it wrote itself
-   * has none yet.
+   * Requires this version at the commit. Throws VERSION_CONFLICT if the transaction has seen another version. An object that the
+   * transaction wrote itself has no version yet.
    */
   require(bucket: Path, id: string, path: Path, wanted: Version): void {
     const item = this.#items.get(path) ?? this.#add(path, { bucket, id, version: wanted, stored: undefined })
@@ -113,7 +113,9 @@ export class TransactionState {
     this.#written.add(Object.assign(item, { write, value }))
   }
 
-  /** Of something that it sees. The server applies it to what is stored, which must be what was read. */
+  /**
+   * Patches an object that the transaction sees. The server applies the patch to the stored object, which must be the one read.
+   */
   patch(path: Path, patch: Readonly<Record<string, unknown>>): void {
     const item = this.#items.get(path)!
     const value = mergePatch(item.value, patch)
@@ -123,7 +125,7 @@ export class TransactionState {
     this.write(item.bucket, item.id, whole === undefined ? { path, value } : { path, patch: whole }, value)
   }
 
-  /** Rounded to as many decimals as a counter may have: 0.1 + 0.2 is 0.3. */
+  /** Adds up, rounded to the most decimals that a counter may have: 0.1 + 0.2 is 0.3. */
   add(path: Path, by: number): void {
     this.#additions.set(path, Number(((this.#additions.get(path) ?? 0) + by).toFixed(DECIMALS_MAX)))
   }
@@ -146,19 +148,22 @@ export class TransactionState {
   }
 }
 
-/** Of what was read or listed. */
+/** The version of an object that was read or listed. */
 function versionRead({ version, stored }: Item): Version {
   return version ?? (stored === undefined ? 0 : versionOf(stored))
 }
 
 function otherVersion(path: Path, wanted: Version, version: Version | undefined): FreshetError {
-  const what = wanted === 0 ? 'exists already, so it cannot be created. Use put.' : `is not of version ${wanted} here.`
+  const what =
+    wanted === 0
+      ? 'already exists, so it cannot be created. Use put.'
+      : `does not have version ${wanted} in this transaction.`
   return new FreshetError('VERSION_CONFLICT', `${path} ${what}`, {
     details: { path, ...(version === undefined ? {} : { version }) },
   })
 }
 
-/** The part of a range that one page of it has shown. */
+/** The part of a range that one of its pages has shown. */
 export function listRead(path: Path, version: Version, range: IdRange, after?: string, through?: string): ListRead {
   return {
     path,
@@ -169,7 +174,7 @@ export function listRead(path: Path, version: Version, range: IdRange, after?: s
   }
 }
 
-/** What a query has shown: nothing that carries one of these tags has changed since, or nothing in the bucket. */
+/** The condition that a query's result still holds: nothing with one of these tags has changed, or nothing in the bucket. */
 export function queryRead(path: Path, version: Version, tags: readonly Tag[] | undefined): ListRead {
   return { path, version, ...(tags === undefined ? {} : { tags }) }
 }

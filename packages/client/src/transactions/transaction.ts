@@ -3,7 +3,7 @@
  * keeps its writes to itself; `commit` sends both in one request, and the server does all of it or nothing. What was read
  * may have been outdated, or not from one state: that shows at the commit, never in what is committed.
  *
- * Nothing is held on the server meanwhile, so one that is forgotten costs nothing and stands in nobody's way.
+ * It holds nothing on the server meanwhile, so an abandoned transaction costs nothing and blocks no other client.
  */
 import type { ReadMode, Session } from '@freshet/core/coherence'
 import {
@@ -25,8 +25,8 @@ import { JSON_HEADERS } from '../http/transport.js'
 import type { ReadOptions } from '../reading/read-options.js'
 import { WRITES_NOTHING } from '../writing/commit.js'
 import type { Write } from '../writing/write.js'
+import { knownVersionsOf } from './known-versions.js'
 import type { LeaseTurn } from './lease-turn.js'
-import { toldVersionsOf } from './told-versions.js'
 import { TransactionBucket } from './transaction-bucket.js'
 import { TransactionCounters } from './transaction-counters.js'
 import { TransactionState } from './transaction-state.js'
@@ -34,13 +34,12 @@ import { TransactionState } from './transaction-state.js'
 /** How a transaction reads, and how long it may take. */
 export interface TransactionOptions {
   /**
-   * How its reads are done. 'session', the default: what the sketch calls changed is not read from an older copy, so few
-   * commits fail. 'any': from the nearest cache, whatever it has; the commit tells, and what it
-   * calls outdated is read anew.
+   * How it reads. 'session', the default: objects that the sketch reports as changed are not read from an older copy, so commits
+   * rarely fail. 'any': from the nearest cache, whatever its copy; the commit reports outdated objects, and those are read again.
    */
   readonly read?: ReadMode
   readonly signal?: AbortSignal
-  /** From its beginning to the end of its commit, for each attempt; default a minute. */
+  /** The time from its beginning to the end of its commit, for each attempt; default one minute. */
   readonly timeoutMs?: number
 }
 
@@ -52,12 +51,12 @@ export interface TransactionParts extends BucketParts {
 
 const TIMEOUT_MS = 60_000
 
-/** What buckets of a transaction conclude from what was read. */
+/** Errors that a transaction's buckets derive from what was read. */
 const FROM_READS: ReadonlySet<string> = new Set(['OBJECT_NOT_FOUND', 'VERSION_CONFLICT'])
 
 /**
  * An optimistic transaction: it reads through whatever caches there are, keeps its writes to itself, and commits all of
- * them if everything it read still holds. Nothing is held on the server meanwhile.
+ * them if everything it read still holds. It holds nothing on the server meanwhile.
  */
 export class Transaction {
   readonly #parts: TransactionParts
@@ -66,10 +65,10 @@ export class Transaction {
   readonly #state: TransactionState
   readonly #lease: Pick<CommitRequest, 'lease' | 'leaseId'>
   #isEnded = false
-  /** Where it was committed, once it is: the version of everything it wrote. */
+  /** The position of the commit, once committed: the version of everything it wrote. */
   position: Position | undefined
 
-  /** `turn`: what its earlier attempts have come to. */
+  /** `turn`: the lease state of its earlier attempts. */
   constructor(parts: TransactionParts, options: TransactionOptions, turn?: LeaseTurn) {
     this.#parts = parts
     this.#options = options
@@ -83,7 +82,7 @@ export class Transaction {
     return new TransactionBucket<T>({
       bucket: new ObjectBucket<T>(name, this.#parts),
       state: this.#state,
-      told: toldVersionsOf(this.#parts.session),
+      learned: knownVersionsOf(this.#parts.session),
       options: reading => this.#operationOptions(reading),
     })
   }
@@ -94,8 +93,8 @@ export class Transaction {
   }
 
   /**
-   * Writes everything, if all that was read still holds. Throws COMMIT_CONFLICT if not, with what has changed in
-   * `details.conflicts`; then nothing was written. One that only read is told whether all of it was true at one time.
+   * Writes everything, if all that was read still holds. Otherwise it writes nothing and throws COMMIT_CONFLICT, with what has
+   * changed in `details.conflicts`. For a read-only transaction, it checks that everything read was true at one moment.
    */
   async commit(): Promise<CommitAnswer> {
     const answer = await this.#end({ ...this.#state.request(), ...this.#lease })
@@ -120,13 +119,13 @@ export class Transaction {
     this.#isEnded = true
     if (isEmpty(request)) return { position: this.#parts.session.position }
     const write = this.#toWrite(request)
-    const told = toldVersionsOf(this.#parts.session)
+    const learned = knownVersionsOf(this.#parts.session)
     try {
       const answer = await this.#parts.writer.write<CommitAnswer>(write, options)
-      for (const path of write.paths) told.note(path, write.deleted?.includes(path) ? 0 : answer.position)
+      for (const path of write.paths) learned.note(path, write.deleted?.includes(path) ? 0 : answer.position)
       return answer
     } catch (error) {
-      for (const { path, version } of conflictsIn(error)) told.note(path, version)
+      for (const { path, version } of conflictsIn(error)) learned.note(path, version)
       throw request.writes.length === 0 ? ofReading(error) : error
     }
   }
@@ -146,7 +145,7 @@ export class Transaction {
     }
   }
 
-  /** Of the transaction, with what one read asks for itself. Throws if it has ended. */
+  /** The transaction's options, combined with those of one read. Throws if the transaction has ended. */
   #operationOptions(reading: ReadOptions = {}): ReadOptions & { readonly timeoutMs: number } {
     if (this.#isEnded) throw ended()
     const { read = 'session', signal } = this.#options
@@ -166,7 +165,7 @@ function conflictsIn(error: unknown): readonly { readonly path: Path; readonly v
   return Array.isArray(conflicts) ? conflicts : []
 }
 
-/** One object alone was true at some time anyway. But a lease must be given back, for others wait for it. */
+/** A single object was certainly true at some moment. But a lease must be given back, because other clients wait for it. */
 function isEmpty({ reads = [], lists = [], writes, leaseId }: CommitRequest): boolean {
   return (leaseId === undefined || reads.length === 0) && writes.length === 0 && lists.length === 0 && reads.length <= 1
 }
@@ -178,13 +177,13 @@ function bucketPathOf(path: Path): Path {
 function ended(): FreshetError {
   return new FreshetError(
     'TRANSACTION_ENDED',
-    'This transaction was committed or rolled back. Await everything it does before that, or begin another one.',
+    'This transaction was committed or rolled back. Await all its operations before that, or begin another one.',
   )
 }
 
 function expired(): FreshetError {
   return new FreshetError(
     'TRANSACTION_EXPIRED',
-    'This transaction took longer than it may, and nothing of it was written. Do less in it, or give it a longer timeoutMs.',
+    'This transaction exceeded its timeoutMs, and nothing was written. Do less in it, or allow more time with timeoutMs.',
   )
 }

@@ -1,4 +1,4 @@
-/** Several additions in one request, each an operation of its own: `POST` to a bucket of counters. */
+/** Several additions in one request, each an operation of its own: a `POST` to a bucket of counters. */
 import { FreshetError, fromProblem, type Path, type Position, type Version } from '@freshet/protocol'
 import { JSON_HEADERS } from '../http/transport.js'
 import type { Operation } from '../operations/operation-ids.js'
@@ -7,11 +7,11 @@ import type { Write } from './write.js'
 /** One of several additions: to which counter, and how much. */
 export interface CounterAddition {
   readonly id: string
-  /** 1 unless given. */
+  /** How much to add; default 1. */
   readonly by?: number
 }
 
-/** What one of several additions came to. */
+/** The result of one of several additions. */
 export type AdditionResult =
   | { readonly id: string; readonly value: number; readonly version: Version }
   | { readonly id: string; readonly error: FreshetError }
@@ -51,15 +51,15 @@ export function readResults({ results }: AdditionsAnswer): AdditionResult[] {
   return results.map(({ id, ...result }) => {
     if (!('error' in result)) return { id, value: result.value, version: result.version }
     const error = fromProblem(result.error)
-    return { id, error: error ?? new FreshetError('ANSWER_INVALID', `What was added to ${id} is not known.`) }
+    return { id, error: error ?? new FreshetError('ANSWER_INVALID', `The result of the addition to ${id} is unknown.`) }
   })
 }
 
-/** Throws what only means that all of it is to be sent again: what was done by then is answered as it was. */
+/** Throws errors after which the whole request must be sent again; additions already done get the same answer then. */
 export function checkAdditions(answer: unknown): void {
   const { results } = answer as Partial<AdditionsAnswer>
   if (!Array.isArray(results))
-    throw new FreshetError('ANSWER_INVALID', 'Additions were answered without their results.')
+    throw new FreshetError('ANSWER_INVALID', 'The server answered additions without their results.')
   for (const { error } of results as readonly { readonly error?: unknown }[]) {
     const problem = error === undefined ? undefined : fromProblem(error)
     if (problem?.code === 'OPERATION_IN_PROGRESS' || problem?.details.reason === 'early') throw problem

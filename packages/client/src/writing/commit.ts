@@ -1,4 +1,4 @@
-/** Several writes at once, on what was read, all or nothing: `POST /commit`. */
+/** Several writes at once, conditional on what was read, all or nothing: `POST /commit`. */
 import {
   type CommitRequest,
   type CommitWrite,
@@ -20,22 +20,22 @@ export interface ObjectRef {
   readonly id: string
 }
 
-/** What must still hold for the commit to be done; 'absent': there is no such object. */
+/** A version that must still hold for the commit to be done; 'absent': there is no such object. */
 export interface CommitRead extends ObjectRef {
   readonly version: Version | 'absent'
 }
 
 /** One write of a commit: an object, bytes, a deletion, or an addition to a counter. */
 export type CommitPart = ObjectRef & {
-  /** As if it stood among the reads. */
+  /** The same as a read with this version. */
   readonly ifVersion?: Version | 'absent'
 } & (
     | { readonly value: object }
-    /** A JSON merge patch (RFC 7396), on condition of `ifVersion`: what it does not name stays as it is stored. */
+    /** A JSON merge patch (RFC 7396), on condition of `ifVersion`: fields that it does not name stay as stored. */
     | { readonly patch: object }
     | { readonly bytes: Uint8Array; readonly contentType?: string }
     | { readonly delete: true }
-    /** To a counter; what it is then is among the `values` of the answer. */
+    /** Adds to a counter; its new value is among the `values` of the answer. */
     | { readonly add: number }
   )
 
@@ -64,13 +64,13 @@ export function commitOf(parts: readonly CommitPart[], reads: readonly CommitRea
   }
 }
 
-/** There is nothing to be done twice. */
+/** A write that changes nothing may be repeated without an id. */
 export const WRITES_NOTHING: Pick<Write, 'operations' | 'isIdempotent'> = { operations: [], isIdempotent: true }
 
 function toWrite(part: CommitPart): CommitWrite {
   const path = pathOf(part)
   if ('delete' in part) {
-    if (!part.delete) throw new TypeError(`${path}: delete is true, or left out.`)
+    if (!part.delete) throw new TypeError(`${path}: delete must be true or left out.`)
     return { path, delete: true }
   }
   if ('add' in part) return { path, add: part.add }
@@ -90,13 +90,13 @@ function pathOf({ bucket, id }: ObjectRef): Path {
   return pathOfKey(objectKey({ ...parseBucketName(bucket), id }))
 }
 
-/** 0 for what is not there. Throws OPTIONS_INVALID. */
+/** 0 for 'absent'. Throws OPTIONS_INVALID. */
 export function versionNumber(version: Version | 'absent'): Version {
   if (version === 'absent') return 0
   if (Number.isSafeInteger(version) && version >= 0) return version
   throw new FreshetError(
     'OPTIONS_INVALID',
-    `A version is a whole number, 0 or 'absent' for what is not there, not ${JSON.stringify(version)}.`,
+    `A version must be a whole number (0 or 'absent' for a missing object), not ${JSON.stringify(version)}.`,
   )
 }
 

@@ -6,7 +6,7 @@ import { RETENTION_MS } from '../testing/fake-operations.js'
 import { connectionLost, connectionRefused, FakeOrigin } from '../testing/fake-origin.js'
 import type { OutboxStorage } from './outbox.js'
 
-/** As localStorage is. */
+/** A storage like localStorage. */
 class Storage implements OutboxStorage {
   readonly #items = new Map<string, string>()
 
@@ -40,7 +40,7 @@ function createPages(): { origin: FakeOrigin; storage: Storage; open: (o?: Conne
   return { origin, storage, open }
 }
 
-/** Nothing that is written gets an answer from now on; whether it is done is said. */
+/** From now on, no write gets an answer; `isDone` says whether it is done. */
 function cutOff(origin: FakeOrigin, { isDone }: { isDone: boolean }): void {
   if (isDone) origin.onWayBack = ({ method }) => (method === 'GET' ? undefined : connectionLost())
   else origin.script = ({ method }) => (method === 'GET' ? undefined : connectionLost())
@@ -51,7 +51,7 @@ function restore(origin: FakeOrigin): void {
   origin.onWayBack = () => undefined
 }
 
-/** The page ends with its writes under way. */
+/** Ends the page with its writes under way. */
 async function leave(db: Database, ...writes: Promise<unknown>[]): Promise<void> {
   const ends = Promise.allSettled(writes)
   await expect.poll(() => db.outbox!.size).toBe(writes.length)
@@ -78,7 +78,7 @@ describe('an outbox', () => {
   test.each([
     ['had been done', true],
     ['had not been done', false],
-  ])('sends after a reload what was left, once: it %s', async (_, isDone) => {
+  ])('sends the remaining writes once after a reload: they %s', async (_, isDone) => {
     const { origin, open } = createPages()
     const before = await open()
     cutOff(origin, { isDone })
@@ -97,11 +97,11 @@ describe('an outbox', () => {
     expect([origin.valueOf('shop/views/1'), origin.valueOf('shop/views/2')]).toEqual([5, 5])
     expect([...origin.operations.applied.values()]).toEqual([1, 1, 1, 1])
     expect(origin.objects.get('/db/shop/files/f')?.text).toBe('"x"')
-    // The session has them: they are its own now.
+    // The session sees them: they are its own writes now.
     expect(await after.counter('shop/views').get('1')).toBe(5)
   })
 
-  test('keeps what could not be sent within its time, and later writes go on', async () => {
+  test('keeps a write that could not be sent within its time, and later writes proceed', async () => {
     const { origin, open } = createPages()
     const db = await open()
     const products = db.bucket('shop/products')
@@ -130,19 +130,19 @@ describe('an outbox', () => {
     expect(await after.bucket('shop/products').get('1')).toEqual({ price: 3 })
   })
 
-  test('leaves what cannot be sent yet', async () => {
+  test('keeps a write that cannot be sent yet', async () => {
     const { origin, open } = createPages()
     const db = await open()
     origin.script = ({ method }) => (method === 'GET' ? undefined : connectionRefused())
     const put = db.bucket('shop/products').put('1', { price: 1 })
-    // It will be sent, so it is not said that it was not done.
+    // It will still be sent, so the error must not claim that it was not done.
     await expect(put).rejects.toMatchObject({ code: 'REQUEST_FAILED', details: { outcome: 'unknown', kept: true } })
     expect(await db.outbox!.flush()).toEqual({ done: [], refused: [], left: 1 })
     restore(origin)
     expect(await db.outbox!.flush()).toMatchObject({ done: [{}], left: 0 })
   })
 
-  test('gives up what its caller gives up', async () => {
+  test('drops a write that its caller gives up', async () => {
     const { origin, storage, open } = createPages()
     const db = await open()
     cutOff(origin, { isDone: false })
@@ -153,7 +153,7 @@ describe('an outbox', () => {
     expect(storage.length).toBe(0)
   })
 
-  test('tells what the server refuses, and drops it', async () => {
+  test('reports writes that the server refuses, and drops them', async () => {
     const { origin, open } = createPages()
     const db = await open()
     cutOff(origin, { isDone: false })
@@ -172,7 +172,7 @@ describe('an outbox', () => {
     expect(left).toBe(0)
   })
 
-  test('may be flushed by two pages at once, and by one twice', async () => {
+  test('may be flushed by two pages at once, and twice by one page', async () => {
     const { origin, open } = createPages()
     const before = await open()
     cutOff(origin, { isDone: true })
@@ -185,7 +185,7 @@ describe('an outbox', () => {
     expect([one.outbox!.size, two.outbox!.size]).toEqual([0, 0])
   })
 
-  test('of two pages at work with one storage loses and doubles nothing', async () => {
+  test('shared by two active pages loses and doubles nothing', async () => {
     const { origin, open } = createPages()
     let n = 0
     origin.onWayBack = ({ method }) => (method !== 'GET' && n++ % 3 === 0 ? connectionLost() : undefined)
@@ -201,7 +201,7 @@ describe('an outbox', () => {
     expect([origin.valueOf('shop/views/1'), pages[0]!.outbox!.size]).toEqual([80, 0])
   })
 
-  test("sends what was begun while the server's clock stood still", async () => {
+  test("sends writes that were begun while the server's clock stood still", async () => {
     const { origin, open } = createPages()
     let aheadMs = 0
     const clock = () => origin.clock() + aheadMs
@@ -214,7 +214,7 @@ describe('an outbox', () => {
     expect(await after.outbox!.flush()).toMatchObject({ done: [{}], left: 0 })
   })
 
-  test('that is full lets nothing be sent that it cannot hold', async () => {
+  test('that is full refuses a write before it is sent', async () => {
     const { origin, storage, open } = createPages()
     const db = await open()
     origin.sent.length = 0
@@ -225,7 +225,7 @@ describe('an outbox', () => {
     expect(origin.sent).toHaveLength(0)
   })
 
-  test('is not there unless asked for', async () => {
+  test('is undefined without the option', async () => {
     const { open } = createPages()
     const { url, fetch, clock } = new FakeOrigin()
     expect((await connect(url, { fetch, clock })).outbox).toBeUndefined()

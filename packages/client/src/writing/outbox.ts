@@ -1,11 +1,11 @@
 /**
- * Writes that outlive the page or the process that began them: each is noted in a storage before it is sent, and stays
- * there until it is answered or given up. What is left after a reload, a crash or hours without a network is sent by
- * `flush`, under the id it has had from the beginning, so it takes effect once even if it was done before.
+ * Writes that outlive the page or the process that began them: each is put into a storage before it is sent, and stays there
+ * until it is answered or given up. After a reload, a crash or hours without a network, `flush` sends the remaining writes under
+ * their original ids, so each takes effect once even if it was done before.
  *
- * Several pages may share a storage. Each has ids of its own, at random, and an entry for each write, named by its id: they
- * never write the same entry. Should two send the same one, the server does it once and tells both. Where the platform has
- * locks (`navigator.locks`: browsers), a page holds one as long as it lives, and others leave alone what it has under way.
+ * Several pages may share a storage. Each has its own random ids, and an entry for each write, named by its id: so pages never
+ * write the same entry. If two pages send the same one, the server does it once and answers both. Where the platform has locks
+ * (`navigator.locks`: browsers), a page holds one as long as it lives, and others leave its writes under way alone.
  */
 import { FreshetError, type Path } from '@freshet/protocol'
 import { isLost, isPassing } from '../http/back-off.js'
@@ -15,7 +15,7 @@ import type { Operation, OperationIds } from '../operations/operation-ids.js'
 import { checkAdditions } from './additions.js'
 import type { Write, WriteOptions } from './write.js'
 
-/** As `localStorage` has it. What `setItem` throws, for want of space perhaps, the write throws; it was not sent then. */
+/** The methods of `localStorage`. If `setItem` throws, such as for lack of space, the write throws the same and is not sent. */
 export interface OutboxStorage {
   readonly length: number
   key(index: number): string | null
@@ -30,17 +30,17 @@ export interface FlushedWrite {
   readonly target: string
 }
 
-/** What became of the writes that were waiting: `db.outbox.flush()`. */
+/** The outcome of the waiting writes: `db.outbox.flush()`. */
 export interface Flushed {
-  /** What was done, now or before, with the answer of the first time. */
+  /** The writes that were done, now or before, with their first answer. */
   readonly done: readonly (FlushedWrite & { readonly answer: unknown })[]
-  /** What the server refused, and why: a conflict, OPERATION_EXPIRED. It is not tried again. */
+  /** The writes that the server refused, and why: a conflict, OPERATION_EXPIRED. They are not retried. */
   readonly refused: readonly (FlushedWrite & { readonly body: Request['body']; readonly error: FreshetError })[]
-  /** So many are still there, since the server could not be reached or another page has them under way. */
+  /** How many are left, because the server could not be reached or another page has them under way. */
   readonly left: number
 }
 
-/** What sends the writes that are left. */
+/** Sends the remaining writes. */
 export interface OutboxWriter {
   readonly ids: OperationIds
   write(write: Write, options: WriteOptions): Promise<unknown>
@@ -48,7 +48,7 @@ export interface OutboxWriter {
 
 interface Entry {
   readonly key: string
-  /** The page that has it under way; none, if nobody has. */
+  /** The page that has it under way, if any. */
   readonly owner?: string
   readonly method: Request['method']
   readonly target: string
@@ -56,7 +56,7 @@ interface Entry {
   readonly body?: string
   /** Whether the body is bytes, in base64. */
   readonly isBytes?: true
-  /** Whether its body has the keys, each of one of several operations. */
+  /** Whether its body has several keys, one for each of several operations. */
   readonly isBatch?: true
   readonly paths: readonly Path[]
   readonly deleted: readonly Path[]
@@ -73,7 +73,7 @@ export class Outbox {
   readonly #owner = createNonce()
   readonly #underWay = new Set<string>()
 
-  /** `base`: the server's address, for one storage may serve several. */
+  /** `base`: the server's address, because one storage may serve several servers. */
   constructor(storage: OutboxStorage, base: string, closed: AbortSignal) {
     this.#storage = storage
     this.#prefix = `freshet-outbox ${base} `
@@ -83,12 +83,12 @@ export class Outbox {
       .catch(() => {})
   }
 
-  /** So many writes are waiting for an answer, or to be sent again; those of other pages counted in. */
+  /** How many writes are waiting for an answer or to be sent again, including those of other pages. */
   get size(): number {
     return this.#names().length
   }
 
-  /** Before it is sent. */
+  /** Call this before the write is sent. */
   note(operations: readonly Operation[], write: Write): void {
     const name = nameOf(operations)
     this.#storage.setItem(this.#prefix + name, JSON.stringify(toEntry(operations, write, this.#owner)))
@@ -101,18 +101,22 @@ export class Outbox {
     this.#storage.removeItem(this.#prefix + name)
   }
 
-  /** After it failed: what to throw if it is to be sent again later; undefined if it is not. */
+  /** Call this after a failure: returns the error to throw if the write is to be sent again later; undefined if it is not. */
   keep(operations: readonly Operation[], write: Write, error: unknown): FreshetError | undefined {
     const name = nameOf(operations)
     if (!this.#underWay.delete(name) || !isUndecided(error)) return undefined
     this.#storage.setItem(this.#prefix + name, JSON.stringify(toEntry(operations, write)))
-    return new FreshetError(error.code, `${error.message} It is in the outbox: db.outbox.flush() sends it again.`, {
-      cause: error,
-      details: { ...error.details, outcome: 'unknown', kept: true },
-    })
+    return new FreshetError(
+      error.code,
+      `${error.message} The write is in the outbox: db.outbox.flush() sends it again.`,
+      {
+        cause: error,
+        details: { ...error.details, outcome: 'unknown', kept: true },
+      },
+    )
   }
 
-  /** Sends what is left, oldest first, until all is answered or the server cannot be reached. */
+  /** Sends the remaining writes, oldest first, until all are answered or the server cannot be reached. */
   async flush(writer: OutboxWriter): Promise<Flushed> {
     const done: Flushed['done'][number][] = []
     const refused: Flushed['refused'][number][] = []
@@ -126,14 +130,14 @@ export class Outbox {
       } catch (error) {
         if (!(error instanceof FreshetError)) throw error
         if (error.details.kept === true) break
-        // Whoever began it has its answer, and has begun something else since.
+        // The page that began it has its answer, and has begun other writes since.
         if (error.code !== 'OPERATION_SETTLED') refused.push({ method, target, body: write.request.body, error })
       }
     }
     return { done, refused, left: this.size }
   }
 
-  /** What nobody has under way, in the order in which it was begun. */
+  /** The writes that no page has under way, in the order in which they were begun. */
   async #waiting(): Promise<readonly Entry[]> {
     const held = (await locks()?.query())?.held?.map(({ name }) => name) ?? []
     return this.#names()
@@ -164,7 +168,7 @@ function nameOf([first]: readonly Operation[]): string {
   return first?.name ?? ''
 }
 
-/** Another try may well succeed, or the page ends before there is an answer. */
+/** Whether a retry may succeed, or the page ends before there is an answer. */
 function isUndecided(error: unknown): error is FreshetError {
   if (!(error instanceof FreshetError)) return false
   return isPassing(error) || isLost(error) || error.details.closed === true || error.details.reason === 'early'
@@ -213,7 +217,7 @@ function inOrder(a: Entry, b: Entry): number {
   return madeMs! - otherMs! || sequence! - otherSequence!
 }
 
-/** What its key says of others that were settled was true when it was noted, and is so for ever. */
+/** An operation from the storage. Its key says which operations were settled when it was stored, and that stays true. */
 class KeptOperation implements Operation {
   key: string
   readonly #ids: OperationIds

@@ -1,29 +1,31 @@
-/** A write: what is sent, what it changes, and how it is done. */
+/** A write: its request, what it changes, and its options. */
 import type { Path, Version } from '@freshet/protocol'
 import type { Request } from '../http/transport.js'
 import type { Operation } from '../operations/operation-ids.js'
 
-/** How one write is done. It takes effect once, however often it had to be sent. */
+/** The options of one write. A write takes effect once, however often it has to be sent. */
 export interface WriteOptions {
-  /** Only if this is the version there is; 'absent': only if there is none. Else VERSION_CONFLICT. */
+  /** Write only if the object has this version; 'absent': only if it does not exist. Otherwise VERSION_CONFLICT is thrown. */
   readonly ifVersion?: Version | 'absent'
   readonly signal?: AbortSignal
   readonly timeoutMs?: number
 }
 
 export interface Write {
-  /** Read anew each time it is sent. */
+  /** Read again each time it is sent. */
   readonly request: Request
-  /** What it changes, including the paths of buckets, whose lists it changes. */
+  /** The paths it changes, including those of buckets, whose lists it changes. */
   readonly paths: readonly Path[]
-  /** Those of them that it deletes. */
+  /** The paths among them that it deletes. */
   readonly deleted?: readonly Path[]
-  /** What it creates or adds to, where that is known by the answer: the server makes up the id, or does part of it. */
+  /**
+   * The path that it creates or adds to, if only the answer names it: the server generates the id, or does only some additions.
+   */
   readonly createdPath?: (id: string) => Path
-  /** Those that the request has the keys of already. Unless given, it is one itself. */
+  /** The operations whose keys the request already has. By default the write is one operation itself. */
   readonly operations?: readonly Operation[]
-  /** Of what is no operation: whether doing it twice is doing it once. */
+  /** For a write that is not an operation: whether repeating it does no harm. */
   readonly isIdempotent?: boolean
-  /** Throws what is in an answer that is none yet. */
+  /** Throws an error that the answer contains, after which the write is sent again. */
   readonly check?: (answer: unknown) => void
 }

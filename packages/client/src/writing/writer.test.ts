@@ -16,7 +16,7 @@ function nameIn(headers: Headers): string {
   return headers.get('idempotency-key')!.split('.').slice(1, 3).join('.')
 }
 
-/** The next writes are done, and their answers get lost. */
+/** Does the next writes, and loses their answers. */
 function loseAnswers(origin: FakeOrigin, count: number): void {
   let left = count
   origin.onWayBack = ({ method }) => (method !== 'GET' && left-- > 0 ? connectionLost() : undefined)
@@ -28,7 +28,7 @@ function refuse(origin: FakeOrigin, failure: () => Response | Error): void {
 }
 
 describe('a write', () => {
-  test('says what it replaces only if it is told to', async () => {
+  test('sends a condition only with ifVersion', async () => {
     const { origin, db } = await scene()
     const products = db.bucket('shop/products')
     await products.put('2', { price: 2 })
@@ -43,14 +43,14 @@ describe('a write', () => {
     expect(origin.sent.every(({ headers }) => headers.get('content-type') === 'application/json')).toBe(true)
   })
 
-  test('with a version that is none is refused before it is sent', async () => {
+  test('with an invalid version is refused before it is sent', async () => {
     const { origin, db } = await scene()
     const put = async () => db.bucket('shop/products').put('1', {}, { ifVersion: 'v3' as 'absent' })
     await expect(put()).rejects.toMatchObject({ code: 'OPTIONS_INVALID' })
     expect(origin.sent).toHaveLength(0)
   })
 
-  test('of something that is no object is a mistake', async () => {
+  test('of a value that is not an object is refused', async () => {
     const { db } = await scene()
     const put = db.bucket('shop/products').put('1', undefined as unknown as Record<string, unknown>)
     await expect(put).rejects.toThrow(TypeError)
@@ -64,7 +64,7 @@ describe('a write', () => {
   })
 
   test.each([
-    ['nobody listened', connectionRefused],
+    ['no server listens', connectionRefused],
     [
       'the server is busy',
       () =>
@@ -77,8 +77,8 @@ describe('a write', () => {
           status: 503,
         }),
     ],
-    ['somebody limits the rate', () => new Response('slow down', { status: 429 })],
-  ])('is sent again if it surely was not done: %s', async (_, failure) => {
+    ['a proxy limits the rate', () => new Response('slow down', { status: 429 })],
+  ])('is sent again if it was certainly not done: %s', async (_, failure) => {
     const { origin, db } = await scene()
     refuse(origin, failure)
     await db.bucket('shop/products').put('1', { price: 2 })
@@ -98,7 +98,7 @@ describe('a write', () => {
     expect([origin.sent.length, origin.position]).toEqual([3, 2])
   })
 
-  test('whose answer is lost is answered as the first time', async () => {
+  test('whose answer is lost gets the first answer again', async () => {
     const { origin, db } = await scene()
     loseAnswers(origin, 3)
     const answer = await db.bucket('shop/products').put('1', { price: 2 }, { ifVersion: 1 })
@@ -106,21 +106,21 @@ describe('a write', () => {
     expect([origin.position, origin.operations.replays]).toEqual([2, 3])
   })
 
-  test('whose answer is lost and that was refused is refused for good: somebody else was first', async () => {
+  test('that was refused, and whose answer is lost, stays refused: another client was first', async () => {
     const { origin, db } = await scene()
     loseAnswers(origin, 1)
     const put = db.bucket('shop/products').put('1', { price: 2 }, { ifVersion: 7 })
     await expect(put).rejects.toMatchObject({ code: 'VERSION_CONFLICT' })
   })
 
-  test('is tried longer than other things are if nobody knows what became of it', async () => {
+  test('is retried more often than usual if its outcome is unknown', async () => {
     const { origin, db } = await scene()
     loseAnswers(origin, 20)
     await db.bucket('shop/products').put('1', { price: 2 })
     expect([origin.sent.length, origin.position]).toEqual([21, 2])
   })
 
-  test('is sent once, whatever comes of it, if there are to be no retries', async () => {
+  test('is sent once, whatever its outcome, without retries', async () => {
     const { origin } = await scene()
     const { url, fetch, clock } = origin
     const db = await connect(url, { fetch, clock, retriesMax: 0 })
@@ -129,7 +129,7 @@ describe('a write', () => {
     await expect(put).rejects.toMatchObject({ code: 'REQUEST_FAILED', details: { outcome: 'unknown' } })
   })
 
-  test('that is still under way there is asked for again', async () => {
+  test('that is still under way on the server is sent again', async () => {
     const { origin, db } = await scene()
     let name = ''
     origin.onWayBack = ({ method, headers }) => {
@@ -143,7 +143,7 @@ describe('a write', () => {
     expect(origin.position).toBe(2)
   })
 
-  test('goes over another connection if nothing comes back over the first', async () => {
+  test('uses another connection if the first gives no answer', async () => {
     const { origin, db } = await scene()
     let isFirst = true
     origin.onWayBack = () => {
@@ -154,7 +154,7 @@ describe('a write', () => {
     expect(await db.bucket('shop/products').put('1', { price: 2 }, { timeoutMs: 100 })).toMatchObject({ version: 2 })
   })
 
-  test("is made by the server's clock, also after that stood still", async () => {
+  test("is dated by the server's clock, even after that stood still", async () => {
     const { origin, db } = await scene()
     const { clock } = origin
     let aheadMs = 0
@@ -165,14 +165,14 @@ describe('a write', () => {
     await db.bucket('shop/products').put('1', { price: 3 })
   })
 
-  test('that takes too long says that its outcome is unknown', async () => {
+  test('that takes too long reports that its outcome is unknown', async () => {
     const { origin, db } = await scene()
     origin.script = () => new Promise(() => {})
     const put = db.bucket('shop/products').put('1', {}, { timeoutMs: 20 })
     await expect(put).rejects.toMatchObject({ code: 'REQUEST_TIMEOUT', details: { outcome: 'unknown' } })
   })
 
-  test('that is tried in vain until its time is up says why', async () => {
+  test('that fails until its time is up reports why', async () => {
     const { origin, db } = await scene()
     origin.script = () => connectionLost()
     const put = db.bucket('shop/products').put('1', {}, { timeoutMs: 50 })
@@ -183,7 +183,7 @@ describe('a write', () => {
     })
   })
 
-  test('of nothing to delete is undefined', async () => {
+  test('that finds nothing to delete returns undefined', async () => {
     const { origin, db } = await scene()
     origin.script = () =>
       new Response(JSON.stringify({ type: '/errors/OBJECT_NOT_FOUND', code: 'OBJECT_NOT_FOUND', detail: '' }), {
@@ -218,7 +218,7 @@ describe('a commit', () => {
     })
   })
 
-  test('is done once too, with what it adds to counters', async () => {
+  test('is also done once, including its additions to counters', async () => {
     const { origin, db } = await scene()
     loseAnswers(origin, 2)
     const answer = await db.commit([
@@ -229,14 +229,14 @@ describe('a commit', () => {
     expect(origin.valueOf('shop/views/1')).toBe(5)
   })
 
-  test('that writes nothing has no id: there is nothing to do twice', async () => {
+  test('that writes nothing has no id, because repeating it does no harm', async () => {
     const { origin, db } = await scene()
     loseAnswers(origin, 1)
     await db.commit([], { reads: [{ bucket: 'shop/products', id: '1', version: 1 }] })
     expect(origin.sent.map(({ headers }) => headers.has('idempotency-key'))).toEqual([false, false])
   })
 
-  test('that conflicts tells the session of the versions that hold', async () => {
+  test('that conflicts informs the session of the present versions', async () => {
     const { origin, db } = await scene()
     const products = db.bucket('shop/products')
     const version = origin.put('shop/products/1', { price: 2 })

@@ -1,15 +1,15 @@
 /**
- * Writes. Each is an operation with an id of its own (`operations/operation-ids.ts`), and takes effect once, however often it
- * is sent: the server answers what it has done before as it did then. So a write is sent again until it is answered:
+ * Writes. Each is an operation with an id of its own (`operations/operation-ids.ts`), and takes effect once, however often it is
+ * sent: for an operation that it has done before, the server repeats its answer. So a write is sent again until it is answered:
  *
  * | what happened                                          | the write is                                      |
  * | ------------------------------------------------------ | ------------------------------------------------- |
  * | refused before it was done: no connection, SERVER_BUSY | sent again, `retriesMax` times                    |
- * | no answer, or the same is still under way there        | sent again under the same id until its time is up |
+ * | no answer, or the server is still working on it        | sent again under the same id until its time is up |
  * | made in the future, by a clock that stood still        | sent again when that clock is known better        |
  *
- * What is given up all the same, since its time is up or its caller does not want it any more, may have been done:
- * `details.outcome` is 'unknown'.
+ * A write that is given up nevertheless, because its time is up or its caller gave up, may have been done: `details.outcome` is
+ * 'unknown'.
  */
 import type { Session } from '@freshet/core/coherence'
 import { FreshetError, type Position } from '@freshet/protocol'
@@ -66,14 +66,14 @@ export class Writer {
     try {
       signal.throwIfAborted()
       const answer = await retry(tries, signal, isRepeatable, async () => {
-        // A connection may be dead without anybody noticing. If so, there is time for another one.
+        // A connection may be dead unnoticed. Half of the time leaves room for another one.
         const attempt = new Deadline({ timeoutMs: isOperation ? timeoutMs / 2 : timeoutMs, what, signals: [signal] })
         try {
           outbox?.note(operations, write)
           return await this.#send<Answer>(write, operations, attempt.signal)
         } catch (error) {
           if (!signal.aborted) last = error
-          // Who wants no retries gets none.
+          // With `retriesMax: 0`, there are no retries at all.
           if (isOperation && isLost(error) && tries.retriesMax > 0) tries.retriesMax = Number.POSITIVE_INFINITY
           if (isEarly(error)) await this.#renew(operations, signal)
           throw error
@@ -84,7 +84,7 @@ export class Writer {
       if (begun !== undefined) recorder?.wrote(begun, write, answer)
       return answer
     } catch (error) {
-      // Why its time was not enough.
+      // The cause says why the time was not enough.
       if (error instanceof FreshetError && error.code === 'REQUEST_TIMEOUT') error.cause ??= last
       const kept = outbox?.keep(operations, write, error)
       isKept = kept !== undefined
@@ -123,7 +123,9 @@ export class Writer {
     return answer
   }
 
-  /** A conflict tells of versions that the session may not know: the next read must not be older, or it never ends. */
+  /**
+   * A conflict contains versions that the session may not know: if the next read were older, the conflict would repeat forever.
+   */
   #learn({ code, details }: FreshetError): void {
     if (code === 'VERSION_CONFLICT') this.#learnVersion(details)
     const { conflicts } = details
@@ -139,7 +141,7 @@ function isPassingWrite(error: unknown): boolean {
   return isPassing(error) || isLost(error) || isEarly(error)
 }
 
-/** The server's clock stood still while the server did, and the client's did not. */
+/** The server's clock stood still with the server, and the client's clock did not. */
 function isEarly(error: unknown): boolean {
   return error instanceof FreshetError && error.details.reason === 'early'
 }
@@ -149,7 +151,7 @@ function parseAnswer<Answer extends { readonly position: Position }>(name: strin
     const answer = JSON.parse(reply.body) as Answer
     if (Number.isSafeInteger(answer.position)) return answer
   } catch {
-    // Not JSON: said below.
+    // Not JSON: reported below.
   }
   throw new FreshetError(
     'ANSWER_INVALID',
