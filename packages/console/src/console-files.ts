@@ -1,6 +1,6 @@
 /**
- * The files of the console, as `bundle/bundle.ts` has made them, by their path below /console. Empty if they were not made: then a server
- * has no console.
+ * The files of the console, as made by `bundle/bundle.ts`, by their path below /console. Empty if they were not made: then a
+ * server has no console.
  */
 import { existsSync, readdirSync } from 'node:fs'
 import { type LazyFile, lazyFile } from './lazy-file.js'

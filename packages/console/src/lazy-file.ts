@@ -1,4 +1,4 @@
-/** A file that is read when its body is first asked for. */
+/** A file that is read when its body is first used. */
 import { readFileSync } from 'node:fs'
 
 export interface LazyFile {

@@ -1,11 +1,11 @@
 /**
- * Makes the files of the console from what the compiler made of `web/`: bundled, split by page, minified, each named by its hash.
- * Nothing is done if nothing has changed since.
+ * Makes the files of the console from the compiled `web/`: bundled, split by page, minified, each named by its hash. Does nothing
+ * if the sources have not changed since.
  *
  *     dist/files/index.html
  *     dist/files/assets/console-HASH.js, console-HASH.css     what the first view needs
  *     dist/files/assets/PAGE-HASH.js                          loaded when the page is opened
- *     dist/files/assets/run-code-HASH.js                      the worker that runs what is typed into the JavaScript page
+ *     dist/files/assets/run-code-HASH.js                      the worker that runs the code of the JavaScript page
  */
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -34,7 +34,7 @@ async function makeFiles(): Promise<void> {
     build: {
       write: false,
       target: 'es2022',
-      // It would be done by way of a document, which a worker has none of.
+      // A preload needs a document, which a worker does not have.
       modulePreload: false,
       rolldownOptions: { input: { console: ENTRY, 'run-code': WORKER, style: STYLE } },
     },
@@ -58,7 +58,7 @@ function write(name: string, text: string | Uint8Array): void {
   writeFileSync(path, text)
 }
 
-/** Of all that goes into them, but for packages from npm, of which the lock file says enough. */
+/** A hash of everything that goes into the files. For packages from npm the lock file is enough. */
 function hashOfSources(): string {
   const client = ['@freshet/client', '@freshet/protocol', '@freshet/bloom'].map(
     door => new URL('.', import.meta.resolve(door)),

@@ -1,4 +1,4 @@
-/** The frame around every page: the menu, the head, who one is, and where one is asked for a token. */
+/** The frame around every page: the menu, the head with the current user, and the dialog that asks for a token. */
 import type { ComponentType, JSX } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { Failure, Notice } from './components/notice.js'
@@ -59,7 +59,7 @@ function Head(): JSX.Element {
         </a>
       )}
       <button type="button" onClick={() => askForToken('wanted')}>
-        {who === undefined ? (token.value === '' ? 'Token' : 'A token') : `As ${String(who.sub ?? 'somebody')}`}
+        {who === undefined ? (token.value === '' ? 'Token' : 'A token') : `As ${String(who.sub ?? 'unnamed user')}`}
       </button>
       <button type="button" onClick={nextTheme} aria-label={`Colours: ${theme.value}. Change them.`}>
         {{ system: '◐', light: '☀', dark: '☾' }[theme.value]}
@@ -70,7 +70,7 @@ function Head(): JSX.Element {
 
 function Menu({ pages, current }: { readonly pages: readonly PageEntry[]; readonly current: string }): JSX.Element {
   const menu = useRef<HTMLElement>(null)
-  // On a phone it is wider than the screen.
+  // On a phone the menu is wider than the screen.
   useEffect(() => {
     void current
     menu.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' })
@@ -108,7 +108,7 @@ function Page({ entry }: { readonly entry: PageEntry }): JSX.Element {
   return Loaded === undefined ? <p class="quiet">Loading…</p> : <Loaded />
 }
 
-/** `g` and a letter open a page; `/` goes to where one filters. Not while somebody types. */
+/** `g` and a letter open a page; `/` moves to the filter. Not while the user is typing. */
 function listenToKeys(): () => void {
   let isGoing = false
   const onKey = (event: KeyboardEvent) => {
@@ -122,7 +122,7 @@ function listenToKeys(): () => void {
     const page = isGoing ? PAGES.find(each => each.key === key) : undefined
     if (page !== undefined) {
       goTo(page.name)
-      // Whoever goes by keys goes on by keys, and not through the menu again.
+      // A user who opens a page with keys continues in the page, and not through the menu again.
       document.getElementById('main')?.focus()
     }
     isGoing = key === 'g'

@@ -10,7 +10,7 @@ export interface PageEntry {
   /** `g` and then this opens it. */
   readonly key: string
   readonly load: () => Promise<ComponentType>
-  /** Of servers that have no use for it, it is not in the menu. */
+  /** Whether the page is in the menu of such a server. */
   readonly isShown?: (facts: ServerFacts) => boolean
 }
 

@@ -1,4 +1,4 @@
-/** Which page is shown: by the part of the address after #, so that every view has a link. `#/data/shop/products/tea` */
+/** The page that is shown, from the part of the address after #, so that every view has a link. `#/data/shop/products/tea` */
 import { type ReadonlySignal, signal } from '@preact/signals'
 
 const parts = signal(partsOf(location.hash))
@@ -31,7 +31,7 @@ function partsOf(hash: string): readonly string[] {
     .map(decoded)
 }
 
-/** The address may have been typed. */
+/** The user may have typed the address. */
 function decoded(part: string): string {
   try {
     return decodeURIComponent(part)

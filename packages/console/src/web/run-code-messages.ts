@@ -1,4 +1,4 @@
-/** What the JavaScript page and its worker say to each other. */
+/** The messages between the JavaScript page and its worker. */
 export interface ToCode {
   readonly code: string
   /** A token, or empty. */

@@ -1,6 +1,6 @@
 /**
- * The worker that runs what somebody types into the JavaScript page. It has a policy of its own that lets it evaluate; there is no page around
- * it, no storage, and nothing it could reach but this server. What does not end is ended with the worker.
+ * The worker that runs the code of the JavaScript page. It has a policy of its own that lets it evaluate code. It has no document
+ * and no storage, and can reach nothing but this server. Code that does not end is stopped by terminating the worker.
  */
 import { connect, versionOf, within } from '@freshet/client'
 import type { FromCode, ToCode } from './run-code-messages.js'

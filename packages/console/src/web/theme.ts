@@ -1,4 +1,4 @@
-/** Light or dark: as the system has it, or as somebody chose here. */
+/** Light or dark: as the system has it, or as the user chose here. */
 import { type ReadonlySignal, signal } from '@preact/signals'
 
 export type Theme = 'system' | 'light' | 'dark'
@@ -8,7 +8,7 @@ const THEMES: readonly Theme[] = ['system', 'light', 'dark']
 const chosen = signal<Theme>(THEMES.find(each => each === localStorage.getItem(NAME)) ?? 'system')
 apply()
 
-/** Changes also when the system does. */
+/** Also changes when the system does. */
 export const theme: ReadonlySignal<Theme> = chosen
 matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => {
   const now = chosen.value

@@ -1,4 +1,4 @@
-/** Where one is asked for a token: because the server has rules, or because somebody wants to be somebody else. */
+/** Asks for a token: because the server has rules, or because the user wants to change it. */
 import type { JSX } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { Field } from './components/field.js'
@@ -6,9 +6,9 @@ import { type Asked, declineToken, setToken, token, tokenAsked } from './server/
 
 const WHY: Readonly<Record<Asked, string>> = {
   missing: 'This server has access rules, and the console is for administrators.',
-  refused: 'The server does not believe this token: it has expired, or is not for this server.',
-  'not an admin': 'This token is believed, but the rules do not make its bearer an administrator.',
-  wanted: 'It is sent with every request of this tab, and forgotten when the tab is closed.',
+  refused: 'The server does not accept this token: it has expired, or is not for this server.',
+  'not an admin': 'This token is valid, but the rules do not make its bearer an administrator.',
+  wanted: 'The token is sent with every request of this tab, and forgotten when the tab is closed.',
 }
 
 export function TokenDialog(): JSX.Element {
@@ -29,7 +29,7 @@ export function TokenDialog(): JSX.Element {
       <p>{why === undefined ? '' : WHY[why]}</p>
       <Field label="Token" value={text} onInput={setText} placeholder="eyJhbGciOi…" lines={4} onEnter={use} />
       <p class="quiet">
-        Make one where the server runs: <code>freshet token --sub you --claims '{'{"role":"admin"}'}'</code>
+        Create one on the server’s machine: <code>freshet token --sub you --claims '{'{"role":"admin"}'}'</code>
       </p>
       <div class="row end">
         {token.value !== '' && (

@@ -1,4 +1,4 @@
-/** Which bucket a page is about: all there are, as links. */
+/** Chooses the bucket that a page shows: all buckets, as links. */
 import type { JSX } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { linkTo } from '../route.js'
@@ -7,7 +7,7 @@ import { token } from '../server/token.js'
 import { Failure } from './notice.js'
 
 export interface BucketChoiceProps {
-  /** That the links lead to. */
+  /** The page that the links lead to. */
   readonly page: string
   readonly chosen: string | undefined
   readonly kind?: NamedBucket['kind']

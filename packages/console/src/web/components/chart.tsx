@@ -1,4 +1,4 @@
-/** Lines over the last minutes, drawn by uPlot in the colours of the page. The latest values are also there as text. */
+/** Lines over the last minutes, drawn by uPlot in the colours of the page. The latest values are also shown as text. */
 import { effect } from '@preact/signals'
 import type { JSX } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
@@ -9,7 +9,7 @@ import { count } from './words.js'
 export interface Line {
   readonly label: string
   readonly values: readonly (number | undefined)[]
-  /** Behind a value. */
+  /** Shown after a value. */
   readonly unit?: string
 }
 
@@ -27,7 +27,7 @@ export function Chart({ title, timesMs, lines }: ChartProps): JSX.Element {
   const plot = useRef<Plot | undefined>(undefined)
   const newest = useRef(lines)
   newest.current = lines
-  // Of one sample uPlot would draw a day.
+  // For a single sample, uPlot would draw a whole day.
   const from = timesMs.length === 1 ? 1 : 0
   const data = [
     timesMs.slice(from).map(ms => ms / 1000),

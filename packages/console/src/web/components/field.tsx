@@ -1,4 +1,4 @@
-/** Things to type into, each with its label. */
+/** Inputs, each with its label. */
 import type { JSX } from 'preact'
 import { useId } from 'preact/hooks'
 
@@ -8,10 +8,10 @@ export interface FieldProps {
   readonly onInput: (text: string) => void
   /** An example. */
   readonly placeholder?: string
-  /** How many lines; one unless given. */
+  /** The number of lines; one unless given. */
   readonly lines?: number
   readonly onEnter?: () => void
-  /** Found by `/`. */
+  /** The key `/` moves the focus here. */
   readonly isFilter?: boolean
 }
 

@@ -1,4 +1,4 @@
-/** What must be said: a mistake, a warning, that something was done. Read out by screen readers when it appears. */
+/** A message: an error, a warning, or a success. Screen readers read it out when it appears. */
 import type { ComponentChildren, JSX } from 'preact'
 import { messageOf } from '../server/call.js'
 
@@ -15,7 +15,7 @@ export function Notice({ kind, children }: NoticeProps): JSX.Element {
   )
 }
 
-/** Nothing, if nothing went wrong. */
+/** Shows an error; nothing if there is no error. */
 export function Failure({ of: error }: { readonly of: unknown }): JSX.Element | null {
   if (error === undefined || error === null) return null
   const { code } = error as { readonly code?: unknown }

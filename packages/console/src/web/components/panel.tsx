@@ -3,7 +3,7 @@ import type { ComponentChildren, JSX } from 'preact'
 
 export interface PanelProps {
   readonly title: string
-  /** Beside the heading. */
+  /** Shown beside the heading. */
   readonly actions?: ComponentChildren
   readonly children: ComponentChildren
 }

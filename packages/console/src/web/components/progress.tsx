@@ -1,11 +1,11 @@
-/** How far something is. */
+/** How far some work has got. */
 import type { JSX } from 'preact'
 import { count } from './words.js'
 
 export interface ProgressProps {
   readonly label: string
   readonly done: number
-  /** Undefined: it is not known of how many. */
+  /** Undefined if the total is not known. */
   readonly total: number | undefined
 }
 

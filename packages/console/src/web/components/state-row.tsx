@@ -1,13 +1,13 @@
-/** One of several things that may be well or not: its name, how it is, a few words more. */
+/** A row for a thing that may be healthy or not: its name, its state, and a few more words. */
 import type { JSX } from 'preact'
 
 export interface StateRowProps {
   readonly name: string
   readonly badge?: 'good' | 'warning' | 'error' | undefined
-  /** None: there is nothing to say. */
+  /** Undefined shows no state. */
   readonly state?: string | undefined
   readonly words: readonly string[]
-  /** What went wrong, say. */
+  /** For example what went wrong. */
   readonly detail?: string | undefined
 }
 

@@ -1,7 +1,7 @@
-/** A table, which may be wider than the screen: it can be scrolled, also with the keyboard. */
+/** A table that may be wider than the screen: it can be scrolled, also with the keyboard. */
 import type { ComponentChildren, JSX } from 'preact'
 
-/** Its title, which may be for screen readers only. */
+/** The title of a column, which may be for screen readers only. */
 export type Column = string | { readonly unseen: string }
 
 export interface TableProps {

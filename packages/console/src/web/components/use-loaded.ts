@@ -1,4 +1,4 @@
-/** Something of the server's: loaded when a page is opened, again on demand, and every so often if that is wanted. */
+/** A value from the server: loaded when a page is opened, again on demand, and at an interval if `everyMs` is given. */
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
 import { token } from '../server/token.js'
 
@@ -8,7 +8,7 @@ export interface Loaded<Value> {
   readonly reload: () => void
 }
 
-/** `about` says what it depends on: when that changes, what was loaded before is dropped. */
+/** `about` says what the value depends on: when it changes, the value loaded before is dropped. */
 export function useLoaded<Value>(load: () => Promise<Value>, about: string, everyMs?: number): Loaded<Value> {
   const [state, setState] = useState<{ about: string; value?: Value; error?: unknown }>({ about })
   const [turn, setTurn] = useState(0)

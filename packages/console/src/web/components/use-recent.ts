@@ -1,4 +1,4 @@
-/** What the server remembers of late, followed: what is new is asked for every two seconds, and added to what is known. */
+/** Follows a list of recent items on the server: every two seconds the new ones are fetched and added to those known. */
 import { useEffect, useState } from 'preact/hooks'
 import { call } from '../server/call.js'
 import { token } from '../server/token.js'

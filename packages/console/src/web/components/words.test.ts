@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { bytes, percent } from './words.js'
 
-test('bytes and shares are told in as few digits as say something', () => {
+test('bytes and shares are shown with few digits', () => {
   expect([0, 999, 1000, 12_345, 1_234_567, 45_000_000].map(bytes)).toEqual([
     '0 B',
     '999 B',

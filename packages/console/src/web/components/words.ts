@@ -21,7 +21,7 @@ export function bytes(value: number): string {
   return `${size < 10 ? size.toFixed(1) : Math.round(size)} ${unit}`
 }
 
-/** Of a share from 0 to 1: 0.12 %, 3.4 %, 57 % */
+/** A share from 0 to 1 as text: 0.12 %, 3.4 %, 57 % */
 export function percent(share: number): string {
   const value = 100 * share
   return `${value < 10 ? Number(value.toPrecision(2)) : Math.round(value)} %`
@@ -31,7 +31,7 @@ export function timeOfDay(ms: number): string {
   return new Date(ms).toLocaleTimeString('en-GB')
 }
 
-/** One line of a value, cut where it gets long. */
+/** A value in one line, cut if it is long. */
 export function brief(value: unknown, lengthMax = 140): string {
   const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? String(value))
   return text.length > lengthMax ? `${text.slice(0, lengthMax)}…` : text

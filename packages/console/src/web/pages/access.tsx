@@ -1,4 +1,4 @@
-/** Who may do what: the rules, what somebody may do by them, and who changed what. */
+/** Access: the rules, what a user may do by them, and the audit of changes. */
 import type { JSX } from 'preact'
 import { Failure } from '../components/notice.js'
 import { PageTitle, Panel } from '../components/panel.js'
@@ -31,8 +31,8 @@ export function AccessPage(): JSX.Element {
       <Panel title="Rules in effect">
         {rules.value?.rules === null && (
           <p>
-            There are none: everybody who reaches this server may do everything. Start it with <code>--rules FILE</code>
-            .
+            This server has no access rules: anyone who reaches it may do everything. Start it with{' '}
+            <code>--rules FILE</code>.
           </p>
         )}
         {typeof rules.value?.rules === 'string' && <pre class="rules">{rules.value.rules}</pre>}

@@ -1,4 +1,4 @@
-/** The caches that are told of every change: how far each is, and what the doctor finds. */
+/** The caches that the server purges on every change: how far each is, and what the doctor finds. */
 import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
 import { type Fact, Facts } from '../components/facts.js'
@@ -26,17 +26,17 @@ export function CachesPage(): JSX.Element {
   return (
     <>
       <PageTitle title="Caches">
-        Those that this server tells of every change. Readers with the client need none of it.
+        The caches that this server purges on every change. Readers that use the client do not need that.
       </PageTitle>
       <Failure of={error} />
       {value?.caches.length === 0 && (
-        <Panel title="None is registered">
+        <Panel title="No cache is registered">
           <p>
             Copies in caches expire, and clients of Freshet are never shown a stale one. For other readers, register
             caches under <code>caches</code> in the configuration: they are then purged on every change.
           </p>
           <p class="quiet">
-            What caches on the way do, you can find out by hand: <code>freshet doctor --through {location.origin}</code>
+            To find out what caches on the way do, run <code>freshet doctor --through {location.origin}</code>
           </p>
         </Panel>
       )}
@@ -52,13 +52,13 @@ function CachePanel({ cache }: { readonly cache: Cache }): JSX.Element {
   const of = (figure: string) => total(figures.value, `freshet_invalidation_${figure}`, labels => labels.cache === name)
   const isDown = of('down') > 0
   const rows: readonly Fact[] = [
-    ['Told at', url ?? 'its API'],
-    ['Read at', sites?.join(', ') ?? url ?? ''],
+    ['Purge address', url ?? 'its API'],
+    ['Sites', sites?.join(', ') ?? url ?? ''],
     ['Waiting in the queue', `${count(of('queue_paths'))} paths`],
     ['Behind by', `${count(of('lag_positions'))} positions, ${duration(of('lag_seconds') * 1000)}`],
     [
       'Purged',
-      `${count(of('purges_total'))} paths, ${count(of('repeats_total'))} of them again, all of it ${count(of('wide_total'))} times`,
+      `${count(of('purges_total'))} paths, ${count(of('repeats_total'))} of them again; everything ${count(of('wide_total'))} times`,
     ],
     ['Batches that failed', count(of('failures_total'))],
   ]
@@ -98,7 +98,7 @@ function Doctor({ cache, through }: { readonly cache: string; readonly through: 
         <button type="button" disabled={state !== undefined} onClick={() => void run().catch(setFailure)}>
           Run the doctor
         </button>
-        <span class="quiet">It writes objects of its own, reads them through {through}, and removes them.</span>
+        <span class="quiet">The doctor writes objects of its own, reads them through {through}, and removes them.</span>
       </div>
       {state !== undefined && <Progress label="The doctor" done={state.findings.length} total={state.total} />}
       <Failure of={failure} />
@@ -121,8 +121,8 @@ function Report({ report: { isSafe, findings } }: { readonly report: Examination
     <>
       <Notice kind={isSafe ? 'good' : 'bad'}>
         {isSafe
-          ? 'Readers of Freshet are served nothing stale through it.'
-          : 'Do not serve readers through it before this is changed.'}
+          ? 'Readers that use Freshet get nothing stale through this cache.'
+          : 'Do not serve readers through this cache until this is fixed.'}
       </Notice>
       <ul class="plain-list">
         {findings.map(({ fact, effect, claim, saw, means, advice }) => (

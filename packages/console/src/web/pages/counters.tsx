@@ -1,4 +1,4 @@
-/** Counters: the largest, their sum, and adding to them. */
+/** Counters: the largest ones, their sum, and additions. */
 import type { TopCounter } from '@freshet/client'
 import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
@@ -20,7 +20,7 @@ export function CountersPage(): JSX.Element {
   return (
     <>
       <PageTitle title="Counters">
-        Numbers that many add to at once. Each addition counts once, however often it is sent.
+        Numbers that many clients can add to at once. Each addition counts once, however often it is sent.
       </PageTitle>
       <BucketChoice page="counters" chosen={bucket} kind="counter" />
       {bucket === undefined ? <NewCounters /> : <CounterList key={bucket} bucket={bucket} />}

@@ -1,4 +1,4 @@
-/** All that is stored: buckets, their objects, one object. */
+/** The stored data: buckets, their objects, one object. */
 import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
 import { BucketChoice } from '../components/bucket-choice.js'
@@ -19,7 +19,7 @@ export function DataPage(): JSX.Element {
   const bucket = knownBuckets.value?.find(each => each.name === chosen)
   return (
     <>
-      <PageTitle title="Data">Read by the client itself, so it is never stale, also through caches.</PageTitle>
+      <PageTitle title="Data">Read with the Freshet client, so it is never stale, even through caches.</PageTitle>
       <BucketChoice page="data" chosen={chosen} />
       {bucket !== undefined && bucket.kind !== 'counter' && id !== undefined && (
         <Value key={`${bucket.name}/${id}`} bucket={bucket} id={id} />
@@ -44,7 +44,7 @@ function Value({ bucket: { name, kind }, id }: { readonly bucket: NamedBucket; r
 function NewBucketOfKind(): JSX.Element {
   const [kind, setKind] = useState('object')
   const create = async (name: string) => {
-    // The client refuses impossible names, and says which are possible; the server would not know that a bucket was meant.
+    // The client refuses invalid names, and says which are valid; the server would not know that a bucket was meant.
     const { path } = (await database()).bucket(name)
     await call(path, { method: 'PUT', body: { kind }, headers: { 'if-none-match': '*' } })
   }

@@ -22,7 +22,7 @@ export function JavascriptPage(): JSX.Element {
   return (
     <>
       <PageTitle title="JavaScript">
-        It runs in your browser, on the data of this server. There are <code>db</code>, <code>connect</code>,{' '}
+        Code runs in your browser, on the data of this server. It can use <code>db</code>, <code>connect</code>,{' '}
         <code>within</code>, <code>versionOf</code> and <code>print</code>; <code>await</code> works anywhere.
       </PageTitle>
       <Panel
@@ -39,13 +39,7 @@ export function JavascriptPage(): JSX.Element {
         }
       >
         <Choice label="Example" value={title} options={TITLES} onChange={choose} />
-        <Field
-          label="Code; Ctrl and Enter runs it"
-          value={code}
-          onInput={setCode}
-          lines={16}
-          onEnter={() => run(code)}
-        />
+        <Field label="Code; Ctrl+Enter runs it" value={code} onInput={setCode} lines={16} onEnter={() => run(code)} />
       </Panel>
       <Panel title="Output">
         <div class="output" role="log" aria-label="Output" tabindex={0}>
@@ -70,7 +64,7 @@ interface WorkerState {
 
 const LINES_MAX = 500
 
-/** A worker for each run: nothing of one is left for the next, and one that does not end is ended. */
+/** Each run has a worker of its own: it leaves nothing for the next run, and code that does not end can be stopped. */
 function useWorker(): WorkerState {
   const [lines, setLines] = useState<readonly Printed[]>([])
   const worker = useRef<Worker | undefined>(undefined)
@@ -103,12 +97,12 @@ function useWorker(): WorkerState {
   }
   const stop = () => {
     end()
-    print({ kind: 'failed', text: 'Stopped. What was sent may have been done.' })
+    print({ kind: 'failed', text: 'Stopped. Requests that were already sent may have been done.' })
   }
   return { lines, isRunning, run, stop }
 }
 
-/** Its name has a hash, which the page was told. */
+/** The name of the worker's file has a hash, so the page gets its address from index.html. */
 function addressOfWorker(): string {
   return document.querySelector<HTMLMetaElement>('meta[name=run-code]')!.content
 }

@@ -29,12 +29,12 @@ export function LogsPage(): JSX.Element {
   return (
     <>
       <PageTitle title="Logs">
-        The newest first, of all workers. Requests are among them with <code>--log-level request</code>.
+        All workers, the newest first. To include requests, start the server with <code>--log-level request</code>.
       </PageTitle>
       <Failure of={error} />
       <Panel title="Lines">
         <div class="row">
-          <Field label="That contain" value={text} onInput={setText} isFilter />
+          <Field label="Containing" value={text} onInput={setText} isFilter />
           <Choice label="Level" value={level} options={['all', 'error', 'info', 'request']} onChange={setLevel} />
         </div>
         <ul class="lines">

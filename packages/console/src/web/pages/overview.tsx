@@ -14,7 +14,7 @@ import { WaysPanel } from './overview/ways-panel.js'
 export function Overview(): JSX.Element {
   return (
     <>
-      <PageTitle title="Overview">Of all workers together; read every two seconds while this tab is shown.</PageTitle>
+      <PageTitle title="Overview">All workers together, updated every two seconds while this tab is shown.</PageTitle>
       <Failure of={failure.value} />
       <Figures />
       <Charts />
@@ -54,14 +54,14 @@ const CHARTS: Readonly<Record<string, readonly Line[]>> = {
   'Requests a second': [
     ['all', sample => sample.requestsPerS],
     ['objects read from the store', sample => sample.originReadsPerS],
-    ['304: the reader had it', sample => sample.notModifiedPerS],
+    ['304: the reader had it already', sample => sample.notModifiedPerS],
   ],
   'Commits a second': [
-    ['made', sample => sample.commitsPerS],
-    ['refused: something had changed', sample => sample.conflictsPerS],
-    ['sent again, answered as before', sample => sample.replaysPerS],
+    ['done', sample => sample.commitsPerS],
+    ['refused: data had changed', sample => sample.conflictsPerS],
+    ['retried, answered as before', sample => sample.replaysPerS],
   ],
-  'Sketch: what changed during the window': [
+  'Sketch: changes during the window': [
     ['changes', sample => sample.sketchChanges],
     ['segments', sample => sample.sketchSegments],
   ],

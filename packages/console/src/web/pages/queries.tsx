@@ -1,4 +1,4 @@
-/** Queries: what they find, and how. */
+/** Queries: their results, and how they are found. */
 import type { QueryExplanation } from '@freshet/client'
 import { idOf, versionOf } from '@freshet/client'
 import type { JSX } from 'preact'
@@ -80,7 +80,7 @@ function QueryForm({ bucket }: { readonly bucket: string }): JSX.Element {
 function Plan({ plan, examined, found, dependsOn }: QueryExplanation): JSX.Element {
   const rows: readonly Fact[] = [
     ['Index', plan.index ?? 'none: the whole bucket is read'],
-    ['Looked at', `${count(examined)} objects for ${count(found)} found`],
+    ['Examined', `${count(examined)} objects for ${count(found)} found`],
     ['Changes with', dependsOn === undefined ? 'any write to the bucket' : dependsOn.join(', ')],
   ]
   return (

@@ -1,4 +1,4 @@
-/** The replicas that a store is read from: who answers how much, and who is left alone. */
+/** The replicas that a store is read from: how much each answers, and which is left alone. */
 import type { JSX } from 'preact'
 import { Failure } from '../components/notice.js'
 import { PageTitle, Panel } from '../components/panel.js'
@@ -23,7 +23,8 @@ export function ReplicasPage(): JSX.Element {
   return (
     <>
       <PageTitle title="Replicas">
-        They answer for what has not changed since they were up to date. Counted by the worker that was asked.
+        Replicas answer reads of data that has not changed since they were up to date. Counted by the worker that
+        answered.
       </PageTitle>
       <Failure of={error} />
       {value !== undefined && (
@@ -43,7 +44,7 @@ function SourceRow({ source, reads, behind, isUsed, answerMs, all }: Source & { 
   const share = all === 0 ? '' : ` (${Math.round((100 * reads) / all)} %)`
   const words = [
     `${count(reads)} reads${share}`,
-    ...(behind === undefined ? [] : [`asked in vain ${count(behind)} times, for it was behind`]),
+    ...(behind === undefined ? [] : [`could not answer ${count(behind)} times, because it was behind`]),
     ...(answerMs === undefined ? [] : [`answers in ${duration(answerMs)}`]),
   ]
   const state = isUsed === undefined ? undefined : isUsed ? 'is read from' : 'is left alone'

@@ -1,4 +1,4 @@
-/** The nodes of a ring: which are well, how far each is, who has lost what it had. */
+/** The nodes of a ring: which are well, how far each is, and which has lost its data. */
 import type { JSX } from 'preact'
 import { Failure, Notice } from '../components/notice.js'
 import { PageTitle, Panel } from '../components/panel.js'
@@ -17,7 +17,7 @@ interface RingNode {
 
 interface Ring {
   readonly nodes: readonly RingNode[]
-  /** So many must be well. */
+  /** How many nodes must be well. */
   readonly needed: number
 }
 
@@ -27,7 +27,9 @@ export function RingPage(): JSX.Element {
   const { value, error } = useLoaded(() => call<Ring>('/nodes'), 'nodes', EVERY_MS)
   return (
     <>
-      <PageTitle title="Ring">Several stores as one. It goes on as long as more than half of its nodes do.</PageTitle>
+      <PageTitle title="Ring">
+        Several stores as one. The ring works as long as more than half of its nodes do.
+      </PageTitle>
       <Failure of={error} />
       {value !== undefined && (
         <>
@@ -49,23 +51,22 @@ function Verdict({ nodes, needed }: Ring): JSX.Element {
   const voting = nodes.filter(({ state }) => state === 'well' || state === 'rebuilding').length
   const spare = voting - needed
   const found = `${voting} of ${nodes.length} nodes vote, ${needed} are needed`
-  if (spare < 0)
-    return <Notice kind="bad">{found}: nothing is read or written. It goes on when enough are back.</Notice>
-  if (voting === nodes.length) return <Notice kind="good">{`${found}: it may lose ${spare}.`}</Notice>
-  return <Notice kind="warning">{`${found}: it may lose ${spare === 0 ? 'no other' : `${spare} more`}.`}</Notice>
+  if (spare < 0) return <Notice kind="bad">{found}: nothing is read or written until enough nodes are back.</Notice>
+  if (voting === nodes.length) return <Notice kind="good">{`${found}: the ring can lose ${spare}.`}</Notice>
+  return <Notice kind="warning">{`${found}: the ring can lose ${spare === 0 ? 'no more' : `${spare} more`}.`}</Notice>
 }
 
 const STATES: Readonly<Record<RingNode['state'], readonly [badge: StateRowProps['badge'], text: string]>> = {
   well: ['good', 'well'],
   silent: ['error', 'does not answer'],
-  emptied: ['error', 'has lost its memory: no vote'],
-  rebuilding: ['warning', 'is given what the others have'],
+  emptied: ['error', 'has lost its data: no vote'],
+  rebuilding: ['warning', 'is being rebuilt from the others'],
 }
 
 const DURABILITIES = {
   disk: 'on disk when acknowledged',
   relaxed: 'acknowledged before it is on disk',
-  none: 'in memory alone',
+  none: 'in memory only',
 } as const
 
 function NodeRow({ place, state, behind, durability, trouble }: RingNode): JSX.Element {

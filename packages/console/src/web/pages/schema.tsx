@@ -1,4 +1,4 @@
-/** What a bucket is set to, what its objects must be like, and how that has changed. */
+/** The settings of a bucket, the schema of its objects, and earlier schemas. */
 import type { JSX } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { BucketChoice } from '../components/bucket-choice.js'
@@ -11,7 +11,7 @@ import { chosenBucket, linkTo } from '../route.js'
 import { CallError, call, send } from '../server/call.js'
 
 interface Settings {
-  /** As the server sent them, without how far indexes are. */
+  /** As the server sent them, without the progress of indexes. */
   readonly text: string
   readonly etag: string
 }
@@ -27,7 +27,7 @@ export function SchemaPage(): JSX.Element {
   const bucket = chosenBucket()
   return (
     <>
-      <PageTitle title="Schema">What buckets are set to, and what their objects must be like.</PageTitle>
+      <PageTitle title="Schema">The settings of buckets, and the schemas of their objects.</PageTitle>
       <BucketChoice page="schema" chosen={bucket} />
       {bucket !== undefined && <BucketSettings key={bucket} bucket={bucket} />}
     </>
@@ -56,7 +56,7 @@ function BucketSettings({ bucket }: { readonly bucket: string }): JSX.Element {
         <>Saved.</>
       ) : (
         <>
-          Saved. <a href={linkTo('tasks')}>A task</a> does the rest.
+          Saved. <a href={linkTo('tasks')}>A task</a> completes the change.
         </>
       ),
     )
@@ -83,7 +83,7 @@ function BucketSettings({ bucket }: { readonly bucket: string }): JSX.Element {
           lines={16}
         />
         <Field
-          label="Migration steps, if objects that are there do not fit a new schema"
+          label="Migration steps, if existing objects do not fit a new schema"
           value={steps}
           onInput={setSteps}
           lines={2}
@@ -103,9 +103,9 @@ function Versions({
   readonly error: unknown
 }): JSX.Element {
   return (
-    <Panel title="Every schema it had">
+    <Panel title="All schemas of this bucket">
       <Failure of={error} />
-      {schemas?.length === 0 && <p class="quiet">It never had one.</p>}
+      {schemas?.length === 0 && <p class="quiet">It never had a schema.</p>}
       {schemas?.toReversed().map(({ version, schema, position, migration }) => (
         <details key={version}>
           <summary>
@@ -118,7 +118,7 @@ function Versions({
   )
 }
 
-/** Objects that are there and do not fit. */
+/** Existing objects that do not fit. */
 function Violations({ of: error }: { readonly of: unknown }): JSX.Element | null {
   const violations = error instanceof CallError ? error.details.violations : undefined
   if (!Array.isArray(violations)) return null

@@ -1,4 +1,4 @@
-/** Shards: how far each has got with the writes that all of them take, and queries over all of them. */
+/** Shards: how far each has applied the global writes, and queries over all of them. */
 import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
 import { Field } from '../components/field.js'
@@ -34,7 +34,7 @@ export function ShardsPage(): JSX.Element {
   const { value, error } = useLoaded(() => call<GlobalStatus>('/global'), 'global', EVERY_MS)
   return (
     <>
-      <PageTitle title="Shards">Results over shards are of one global state.</PageTitle>
+      <PageTitle title="Shards">Each result over the shards is from one global state.</PageTitle>
       <Failure of={error} />
       {value !== undefined && (
         <Panel title={`After ${count(value.position)} global writes`}>

@@ -1,4 +1,4 @@
-/** What goes on in the background: migrations, checks, indexes that are being built. */
+/** Work in the background: migrations, checks, indexes that are being built. */
 import type { Task } from '@freshet/client'
 import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
@@ -25,16 +25,16 @@ export function TasksPage(): JSX.Element {
   const { value: indexes, error: indexError } = useLoaded(readIndexes, 'indexes', EVERY_MS)
   return (
     <>
-      <PageTitle title="Tasks">Work in the background; it survives a restart.</PageTitle>
+      <PageTitle title="Tasks">Work in the background. It survives a restart.</PageTitle>
       <Failure of={error ?? indexError} />
       <Panel title="Migrations and checks">
-        {tasks?.length === 0 && <p class="quiet">There is none.</p>}
+        {tasks?.length === 0 && <p class="quiet">There are no tasks.</p>}
         {tasks?.map(task => (
           <TaskRow key={task.id} task={task} onChange={reload} />
         ))}
       </Panel>
       <Panel title="Indexes">
-        {indexes?.length === 0 && <p class="quiet">No bucket has one.</p>}
+        {indexes?.length === 0 && <p class="quiet">No bucket has an index.</p>}
         {indexes?.map(({ bucket, name, isReady, done, total }) => (
           <div key={`${bucket} ${name}`} class="task">
             <div class="row">
@@ -59,7 +59,7 @@ const BADGES: Readonly<Record<Task['state'], string>> = {
 function TaskRow({ task, onChange }: { readonly task: Task; readonly onChange: () => void }): JSX.Element {
   const { id, kind, bucket, name, state, phase, done, total, changed, error } = task
   const [failure, setFailure] = useState<unknown>()
-  const tell = (verb: 'resume' | 'cancel') => {
+  const send = (verb: 'resume' | 'cancel') => {
     call(`/tasks/${id}`, { method: 'POST', body: { do: verb } }).then(onChange, setFailure)
   }
   const isOpen = state === 'running' || (state === 'failed' && kind === 'migration')
@@ -71,12 +71,12 @@ function TaskRow({ task, onChange }: { readonly task: Task; readonly onChange: (
           {phase}, {count(changed)} changed
         </span>
         {state === 'failed' && kind === 'migration' && (
-          <button type="button" onClick={() => tell('resume')}>
+          <button type="button" onClick={() => send('resume')}>
             Resume
           </button>
         )}
         {isOpen && (
-          <button type="button" onClick={() => tell('cancel')}>
+          <button type="button" onClick={() => send('cancel')}>
             Cancel
           </button>
         )}

@@ -1,4 +1,4 @@
-/** Who came too late: commits and writes that were refused since something had changed. */
+/** Recent conflicts: commits and writes that were refused because data had changed. */
 import type { JSX } from 'preact'
 import { type Fact, Facts } from '../components/facts.js'
 import { Failure } from '../components/notice.js'
@@ -31,14 +31,14 @@ export function TransactionsPage(): JSX.Element {
   return (
     <>
       <PageTitle title="Transactions">
-        Commits and writes that were refused since something had changed, as far as the workers that answered remember
+        Commits and writes that were refused because data had changed, as far as the workers that answered remember
         them.
       </PageTitle>
       <Facts rows={tiles} isTiled />
       <Failure of={error} />
       <Contended conflicts={items} />
       <Panel title="Recent conflicts">
-        {items.length === 0 ? <p class="quiet">Nobody came too late lately.</p> : <ConflictTable conflicts={items} />}
+        {items.length === 0 ? <p class="quiet">No recent conflicts.</p> : <ConflictTable conflicts={items} />}
       </Panel>
     </>
   )
@@ -50,7 +50,7 @@ function Contended({ conflicts }: { readonly conflicts: readonly Conflict[] }): 
   const most = [...counts].sort(([, a], [, b]) => b - a).slice(0, CONTENDED_MAX)
   if (most.length === 0) return null
   return (
-    <Panel title="Most fought over">
+    <Panel title="Most contended">
       <ul class="bars">
         {most.map(([key, times]) => (
           <li key={key}>
@@ -89,5 +89,5 @@ function ConflictTable({ conflicts }: { readonly conflicts: readonly Conflict[] 
 }
 
 function wordOf(version: number): string {
-  return version === 0 ? 'not there' : String(version)
+  return version === 0 ? 'absent' : String(version)
 }

@@ -1,4 +1,4 @@
-/** Requests to the routes for those who run the server. Data is read and written with the client instead (`database.ts`). */
+/** Requests to the routes for operators. Data is read and written with the client instead (`database.ts`). */
 import { askForToken, token } from './token.js'
 
 export interface CallOptions {
@@ -8,7 +8,7 @@ export interface CallOptions {
   readonly signal?: AbortSignal
 }
 
-/** A refusal, as the server words it. */
+/** A refusal, in the words of the server. */
 export class CallError extends Error {
   readonly status: number
   readonly code: string
@@ -26,7 +26,7 @@ export async function call<Answer>(path: string, options: CallOptions = {}): Pro
   return (await (await send(path, options)).json()) as Answer
 }
 
-/** Throws CallError for whatever is not a success. Asks for a token where one is needed. */
+/** Throws CallError for every answer that is not a success. Asks the user for a token if one is needed. */
 export async function send(
   path: string,
   { method = 'GET', body, headers = {}, signal }: CallOptions = {},
@@ -55,12 +55,12 @@ async function problemOf(response: Response): Promise<Readonly<Record<string, un
   try {
     return (await response.json()) as Readonly<Record<string, unknown>>
   } catch {
-    // Of something in between.
+    // The answer came from something in between.
     return {}
   }
 }
 
-/** For people. */
+/** The text that users see. */
 export function messageOf(error: unknown): string {
   if (error instanceof TypeError && /fetch/i.test(error.message)) return 'The server does not answer.'
   return error instanceof Error ? error.message : String(error)

@@ -1,6 +1,6 @@
 /**
- * The connection that the pages read and write data with: that of the client, as any program has it, so that what is shown is never
- * stale, whatever caches the console itself is looked at through.
+ * The connection with which the pages read and write data. It is that of the client, as in any program, so that the data shown is
+ * never stale, whatever caches are between the browser and the server.
  */
 import { connect, type Database, type ReadEvent, type ServedFrom } from '@freshet/client'
 import { effect, type ReadonlySignal, signal } from '@preact/signals'
@@ -16,7 +16,7 @@ export const readTally: ReadonlySignal<Tally> = counts
 
 let opened: Promise<Database> | undefined
 
-/** The one of the token in use. */
+/** The connection for the token in use. */
 export function database(): Promise<Database> {
   opened ??= connect(location.origin, {
     read: 'current',
@@ -33,7 +33,7 @@ function count({ from }: ReadEvent): void {
   counts.value = { ...counts.value, [from]: counts.value[from] + 1 }
 }
 
-/** One connection is one person's. */
+/** A connection belongs to one user. */
 effect(() => {
   void token.value
   opened?.then(db => db.close()).catch(() => undefined)

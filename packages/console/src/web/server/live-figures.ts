@@ -1,6 +1,6 @@
 /**
- * The figures of the last minutes, for charts: `/metrics` read every two seconds, and what a session on this page observes. It goes on while other
- * pages are looked at, and stops while the tab is hidden.
+ * The figures of the last minutes, for charts: `/metrics` read every two seconds, and what a session on this page observes. It
+ * continues while other pages are open, and pauses while the tab is hidden.
  */
 import { connect, type Database } from '@freshet/client'
 import { type ReadonlySignal, signal } from '@preact/signals'
@@ -9,7 +9,7 @@ import { type Figure, isOfClients, latencyMs, parseMetrics, total } from './metr
 import { token } from './token.js'
 
 export interface Sample {
-  /** Of the day. */
+  /** The time of day. */
   readonly timeMs: number
   readonly requestsPerS: number
   readonly originReadsPerS: number
@@ -21,7 +21,7 @@ export interface Sample {
   readonly sketchSegments: number
   readonly medianMs: number | undefined
   readonly p99Ms: number | undefined
-  /** How long after the server had a commit a session of this page knew of it. */
+  /** How long it took a session of this page to learn of a commit. */
   readonly stalenessMs: number | undefined
 }
 
@@ -39,13 +39,13 @@ const last = signal<readonly Figure[]>([])
 const failed = signal<unknown>(undefined)
 
 export const samples: ReadonlySignal<readonly Sample[]> = kept
-/** As they were read last. */
+/** The figures of the last reading. */
 export const figures: ReadonlySignal<readonly Figure[]> = last
 export const failure: ReadonlySignal<unknown> = failed
 
 let isRunning = false
 
-/** To be called when there is a token, if one is needed. */
+/** To be called once there is a token, if one is needed. */
 export function followFigures(): void {
   if (isRunning) return
   isRunning = true
@@ -65,7 +65,8 @@ async function run(): Promise<void> {
         const now: Reading = { atMs: performance.now(), figures: parseMetrics(await (await send('/metrics')).text()) }
         last.value = now.figures
         if (listener?.token !== token.value) drop()
-        // Only now: it holds one of the few connections that a browser has to a host, and a token that is refused gets none.
+        // Only now: the session holds one of the few connections that a browser has to a host, and a refused token must not get
+        // one.
         listener ??= await listen(token.value)
         const stalenessMs = await observe(listener.database, total(now.figures, 'freshet_log_position'))
         if (before !== undefined) kept.value = [...kept.value, sampleOf(before, now, stalenessMs)].slice(-SAMPLES_MAX)
@@ -81,7 +82,7 @@ async function run(): Promise<void> {
   }
 }
 
-/** A session that is told of every change, and whose it is. */
+/** A session to which the server pushes every change, and its token. */
 interface Listener {
   readonly token: string
   readonly database: Database
@@ -92,7 +93,7 @@ async function listen(token: string): Promise<Listener> {
   return { token, database: await connect(location.origin, { refresh: 'push', ...authorization }) }
 }
 
-/** From when the server was known to have this position until the session had it. */
+/** The time from when the server was known to have this position until the session had it. */
 async function observe({ session }: Database, position: number): Promise<number | undefined> {
   const sinceMs = performance.now()
   while (session.position < position) {

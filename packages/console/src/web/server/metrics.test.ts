@@ -26,13 +26,13 @@ test('figures are read with their labels, and added up', () => {
   expect(total(figures, 'freshet_log_position')).toBe(2_762_743_322_502)
 })
 
-test('latencies are those between two readings, of clients alone', () => {
+test('latencies are those of client requests between two readings', () => {
   expect(latencyMs(histogram(100, 0), histogram(109, 1), 0.5)).toBe(1)
   expect(latencyMs(histogram(100, 0), histogram(109, 1), 0.99)).toBe(500)
   expect(latencyMs(histogram(100, 0), histogram(100, 0), 0.5)).toBeUndefined()
 })
 
-test('reads are told by the cache that asked, the most first', () => {
+test('reads are counted by the cache that asked, the most first', () => {
   const line = (via: string, status: number, value: number) =>
     `freshet_fetches_total{via="${via}",status="${status}"} ${value}`
   const lines = [line('direct', 200, 3), line('direct', 304, 0), line('edge (Varnish)', 200, 6), line('none', 200, 0)]

@@ -1,4 +1,4 @@
-/** `/metrics`, understood: the figures of all workers, by name and labels. */
+/** Parses `/metrics`: the figures of all workers, by name and labels. */
 
 export interface Figure {
   readonly name: string
@@ -23,7 +23,7 @@ export function parseMetrics(text: string): readonly Figure[] {
   })
 }
 
-/** Added up over all labels that `fits` says yes to. */
+/** The sum over all labels for which `fits` returns true. */
 export function total(
   figures: readonly Figure[],
   name: string,
@@ -36,11 +36,11 @@ export interface WayReads {
   /** The name of a cache, or `direct`, `unnamed`, `other`. */
   readonly via: string
   readonly reads: number
-  /** Of these: those answered 304. */
+  /** How many of these were answered 304. */
   readonly unchanged: number
 }
 
-/** Who asked for data, the one who asked most first; who never did is left out. */
+/** The caches that asked for data, the one with the most reads first; those without reads are left out. */
 export function readsByWay(figures: readonly Figure[]): readonly WayReads[] {
   const name = 'freshet_fetches_total'
   const vias = new Set(figures.flatMap(figure => (figure.name === name ? [figure.labels.via ?? ''] : [])))
@@ -54,14 +54,12 @@ export function readsByWay(figures: readonly Figure[]): readonly WayReads[] {
     .sort((a, b) => b.reads - a.reads)
 }
 
-/** Requests of readers and writers; not those for pages and figures, such as the console's own. */
+/** Whether these are requests of readers and writers, not those for pages and figures, such as the console's own. */
 export function isOfClients({ route = '' }: Figure['labels']): boolean {
   return /^\/(?:db|commit|coherence|sql|global)/.test(route)
 }
 
-/**
- * The time that this share of the requests stayed below, in milliseconds, of the requests between two readings; undefined if there were none.
- */
+/** The time below which this share of the requests between two readings stayed, in ms; undefined without requests. */
 export function latencyMs(before: readonly Figure[], now: readonly Figure[], share: number): number | undefined {
   const counts = new Map<number, number>()
   const note = (figures: readonly Figure[], sign: 1 | -1) => {

@@ -1,4 +1,4 @@
-/** What the server says of itself, and its buckets: asked once, and again when it is looked at anew. */
+/** What the server reports about itself, and its buckets: loaded once, and again when a page needs it. */
 import type { BucketSettings } from '@freshet/client'
 import { type ReadonlySignal, signal } from '@preact/signals'
 import { call } from './call.js'
@@ -29,7 +29,7 @@ export const serverFacts: ReadonlySignal<ServerFacts | undefined> = facts
 /** Undefined until they are known. */
 export const knownBuckets: ReadonlySignal<readonly NamedBucket[] | undefined> = buckets
 
-/** Nothing of what one may see is left for another. */
+/** Drops what was loaded before, so that nothing that one user may see is left for another. */
 export async function loadFacts(): Promise<void> {
   facts.value = undefined
   buckets.value = undefined

@@ -1,4 +1,6 @@
-/** The token that is sent with every request, where the server has rules. It stays in this tab, and is gone with it. */
+/**
+ * The token that is sent with every request, if the server has rules. It is kept in this tab, and gone when the tab is closed.
+ */
 import { type ReadonlySignal, signal } from '@preact/signals'
 
 const NAME = 'freshet-console-token'
@@ -10,9 +12,9 @@ let declinedFor: string | undefined
 /** Why a token is asked for. */
 export type Asked = 'missing' | 'refused' | 'not an admin' | 'wanted'
 
-/** Empty: none. */
+/** Empty if there is no token. */
 export const token: ReadonlySignal<string> = current
-/** Whether somebody is being asked for one. */
+/** Why the user is being asked for a token; undefined if not. */
 export const tokenAsked: ReadonlySignal<Asked | undefined> = asked
 
 export function setToken(text: string): void {
@@ -24,12 +26,12 @@ export function setToken(text: string): void {
   current.value = trimmed
 }
 
-/** Not again, if somebody has just said no: pages go on asking the server. */
+/** Does not ask again if the user has just declined: pages keep sending requests to the server. */
 export function askForToken(why: Asked): void {
   if (why === 'wanted' || declinedFor !== current.value) asked.value = why
 }
 
-/** They do not want to give one now. */
+/** The user does not want to enter a token now. */
 export function declineToken(): void {
   declinedFor = current.value
   asked.value = undefined
@@ -37,7 +39,7 @@ export function declineToken(): void {
 
 export type Claims = Readonly<Record<string, unknown>>
 
-/** What a token says; not whether it is to be believed. Undefined: it is none. */
+/** The claims of a token, without checking its signature. Undefined if the text is not a token. */
 export function claimsOf(text: string): Claims | undefined {
   const [, payload] = text.trim().split('.')
   if (payload === undefined) return undefined

@@ -1,4 +1,4 @@
-/** What somebody may do, without being them: by the rules in effect, or by others that one is only thinking of. */
+/** What a user may do, without signing in as that user: by the rules in effect, or by other rules to try. */
 import type { JSX } from 'preact'
 import { useRef, useState } from 'preact/hooks'
 import { Field } from '../../components/field.js'
@@ -39,7 +39,7 @@ export function TryAs({ rules }: { readonly rules: string }): JSX.Element {
   return (
     <Panel title="Try as this user">
       <Field
-        label="Claims as JSON, or a token; empty for somebody without one"
+        label="Claims as JSON, or a token; empty for a user without a token"
         value={who}
         onInput={setWho}
         lines={3}
@@ -48,7 +48,7 @@ export function TryAs({ rules }: { readonly rules: string }): JSX.Element {
       <div class="row">
         <Field label="Object or bucket" value={path} onInput={setPath} onEnter={submit} />
         <Field
-          label="As it would be, if they write it"
+          label="New value, if they write it"
           value={next}
           onInput={setNext}
           onEnter={submit}
@@ -60,12 +60,7 @@ export function TryAs({ rules }: { readonly rules: string }): JSX.Element {
       </div>
       <details ref={otherRules}>
         <summary>By other rules than those in effect</summary>
-        <Field
-          label="Rules to try; nothing of this is put into effect"
-          value={draft ?? rules}
-          onInput={setDraft}
-          lines={10}
-        />
+        <Field label="Rules to try; they do not take effect" value={draft ?? rules} onInput={setDraft} lines={10} />
       </details>
       <Failure of={failure} />
       {tried?.mistakes !== undefined && (
@@ -98,7 +93,7 @@ function Rights({
       </ul>
       <p class="quiet">
         {isAdmin ? 'They are an administrator. ' : ''}
-        {isThere ? '' : 'The object is not there; rules that look at it allow nothing.'}
+        {isThere ? '' : 'The object does not exist; rules that depend on it allow nothing.'}
       </p>
     </div>
   )
@@ -118,7 +113,7 @@ function TokenFacts({ token }: { readonly token: string }): JSX.Element {
           </span>
         )}
         <button type="button" onClick={() => setToken(token)}>
-          Use the console as them
+          Use the console as this user
         </button>
       </div>
     </div>

@@ -1,4 +1,4 @@
-/** `POST /doctor`: a line for each finding as it is found, and one with all of them. */
+/** `POST /doctor`: one line for each finding as it is found, and a last line with all of them. */
 import { send } from '../../server/call.js'
 
 export interface Finding {
@@ -25,7 +25,7 @@ interface Said {
   readonly error?: string
 }
 
-/** Throws with what the doctor says if it could not examine it. */
+/** Throws an error with the doctor's message if it could not examine the cache. */
 export async function examine(
   cache: string,
   onFinding: (finding: Finding, total: number) => void,
@@ -37,7 +37,7 @@ export async function examine(
     if (report !== undefined) return report
     if (finding !== undefined) onFinding(finding, total)
   }
-  throw new Error('The doctor was cut off. Look at the logs.')
+  throw new Error('The answer of the doctor was cut off. Check the logs.')
 }
 
 async function* linesOf(response: Response): AsyncGenerator<string, void, undefined> {

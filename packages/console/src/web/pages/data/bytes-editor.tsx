@@ -54,7 +54,7 @@ export function BytesEditor({ bucket, id }: { readonly bucket: string; readonly 
         <>
           <p class="quiet">
             {value.version === 0
-              ? 'It is not there yet.'
+              ? 'It does not exist yet.'
               : `Version ${value.version}, ${count(value.bytes.length)} bytes`}
           </p>
           <Field label="Content type" value={contentType ?? value.contentType} onInput={setContentType} />
@@ -68,5 +68,5 @@ export function BytesEditor({ bucket, id }: { readonly bucket: string; readonly 
 }
 
 const TOO_LATE = new Error(
-  'Somebody was faster, and nothing was written. Copy what you need, close it and open it again.',
+  'Another client was faster, and nothing was written. Copy what you need, close the value and open it again.',
 )

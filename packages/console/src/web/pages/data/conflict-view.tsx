@@ -1,4 +1,4 @@
-/** Somebody was faster. Shown field by field: what it was, what they made of it, what I did; and what is to become of it. */
+/** Another client was faster. Shows for each field what it was, their change and my change, and lets the user choose. */
 import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
 import { Notice } from '../../components/notice.js'
@@ -15,12 +15,12 @@ export interface Conflict {
 
 export interface ConflictViewProps {
   readonly conflict: Conflict
-  /** What is to be edited on, on top of their version. */
+  /** Called with the value to continue editing, based on their version. */
   readonly onResolve: (value: Fields) => void
 }
 
 const WORDS: Readonly<Record<FieldMerge['changedBy'], string>> = {
-  nobody: 'the same',
+  neither: 'the same',
   them: 'they changed it',
   me: 'you changed it',
   both: 'both changed it',
@@ -37,8 +37,8 @@ export function ConflictView({ conflict, onResolve }: ConflictViewProps): JSX.El
   return (
     <div class="conflict">
       <Notice kind="warning">
-        <b>Somebody was faster.</b> Nothing was written: this is version {theirVersion} now. Choose what it is to
-        become, look at it, and save again.
+        <b>Another client was faster.</b> Nothing was written: the object now has version {theirVersion}. Choose which
+        changes to keep, check the result, and save again.
       </Notice>
       <Table
         label="What changed"
@@ -85,7 +85,7 @@ function FieldRow({ field, was, theirs, mine, changedBy, isMine, onChoose }: Fie
         {WORDS[changedBy]}
         {changedBy === 'both' && (
           <fieldset class="row">
-            <legend class="unseen">{field} is to be</legend>
+            <legend class="unseen">Which {field} to keep</legend>
             {option('theirs', false)}
             {option('mine', true)}
           </fieldset>
@@ -96,5 +96,5 @@ function FieldRow({ field, was, theirs, mine, changedBy, isMine, onChoose }: Fie
 }
 
 function shown(value: unknown): JSX.Element {
-  return value === undefined ? <span class="quiet">not there</span> : <code>{brief(value, 60)}</code>
+  return value === undefined ? <span class="quiet">absent</span> : <code>{brief(value, 60)}</code>
 }

@@ -1,13 +1,13 @@
-/** What can be done with the value that is shown: save, delete, close. */
+/** The actions for the value that is shown: save, delete, close. */
 import type { JSX } from 'preact'
 import { linkTo } from '../../route.js'
 
 export interface EditorActionsProps {
   readonly bucket: string
-  /** Undefined: it cannot be edited. */
+  /** Undefined if the value cannot be edited. */
   readonly onSave: (() => void) | undefined
   readonly isSaveDisabled?: boolean
-  /** Undefined: it is not there yet. */
+  /** Undefined if the value does not exist yet. */
   readonly onDelete: (() => void) | undefined
 }
 

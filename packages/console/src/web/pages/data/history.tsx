@@ -1,4 +1,4 @@
-/** When an object changed, from the change log, as far back as that goes. The log has no values. */
+/** When an object changed, from the change log, as far back as the log goes. The log has no values. */
 import type { JSX } from 'preact'
 import { Failure } from '../../components/notice.js'
 import { Table } from '../../components/table.js'
@@ -19,7 +19,7 @@ interface Entry {
   readonly tags: readonly string[]
 }
 
-/** Older ones are in the log as well, and not shown. */
+/** The log may have older changes, which are not shown. */
 const SHOWN_MAX = 200
 
 export function History({
@@ -33,7 +33,7 @@ export function History({
   if (value === undefined)
     return error === undefined ? <p class="quiet">Looking through the log…</p> : <Failure of={error} />
   if (value.length === 0)
-    return <p class="quiet">The change log has nothing of it: it has not changed for as long as the log goes back.</p>
+    return <p class="quiet">No entries: it has not changed for as long as the change log goes back.</p>
   return (
     <Table label="History" columns={['Version', 'When', 'In the same commit']}>
       {value.map(({ position, agoMs, keys }) => (

@@ -1,17 +1,17 @@
 /**
- * Two people changed the same object: what each of them did, field by field, against what both began with. Fields are those at the top; what
- * is in them counts as a whole.
+ * Compares two concurrent changes of an object, field by field, with the object that both began with. Fields are those at the top
+ * level; each counts as a whole.
  */
 export type Fields = Readonly<Record<string, unknown>>
 
 export interface FieldMerge {
   readonly field: string
-  /** Undefined: it is not there. */
+  /** Undefined if the field does not exist. */
   readonly was: unknown
   readonly theirs: unknown
   readonly mine: unknown
-  /** both: they differ, so somebody has to choose. */
-  readonly changedBy: 'nobody' | 'them' | 'me' | 'both'
+  /** both: the changes differ, so the user must choose. */
+  readonly changedBy: 'neither' | 'them' | 'me' | 'both'
 }
 
 export function compareFields(was: Fields, theirs: Fields, mine: Fields): readonly FieldMerge[] {
@@ -22,7 +22,7 @@ export function compareFields(was: Fields, theirs: Fields, mine: Fields): readon
   })
 }
 
-/** Theirs, with my changes; where both changed a field, as chosen. */
+/** Their object with my changes; a field that both changed is as chosen. */
 export function mergeFields(fields: readonly FieldMerge[], keepsMine: ReadonlySet<string>): Fields {
   const kept = fields.map(({ field, theirs, mine, changedBy }) => {
     const isMine = changedBy === 'me' || (changedBy === 'both' && keepsMine.has(field))
@@ -36,7 +36,7 @@ function fieldOf(object: Fields, field: string): unknown {
 }
 
 function changedBy({ was, theirs, mine }: Pick<FieldMerge, 'was' | 'theirs' | 'mine'>): FieldMerge['changedBy'] {
-  if (isSame(theirs, mine)) return isSame(was, mine) ? 'nobody' : 'them'
+  if (isSame(theirs, mine)) return isSame(was, mine) ? 'neither' : 'them'
   if (isSame(was, theirs)) return 'me'
   return isSame(was, mine) ? 'them' : 'both'
 }

@@ -39,8 +39,8 @@ export function ObjectEditor({ bucket, id }: ObjectEditorProps): JSX.Element {
       {editor.newer !== undefined && conflict === undefined && (
         <Notice kind="warning">
           {editor.newer === 0
-            ? 'Somebody has deleted it meanwhile.'
-            : `Somebody has written it meanwhile: version ${editor.newer}.`}{' '}
+            ? 'Another client has deleted it.'
+            : `Another client has written it: version ${editor.newer}.`}{' '}
           {editor.newer > 0 && (
             <button type="button" onClick={editor.load}>
               Show it
@@ -51,7 +51,7 @@ export function ObjectEditor({ bucket, id }: ObjectEditorProps): JSX.Element {
       {conflict !== undefined && <ConflictView conflict={conflict} onResolve={editor.resolve} />}
       {base !== undefined && (
         <>
-          <p class="quiet">{base.version === 0 ? 'It is not there yet.' : `Version ${base.version}`}</p>
+          <p class="quiet">{base.version === 0 ? 'It does not exist yet.' : `Version ${base.version}`}</p>
           <Field label="Value, as JSON" value={text} onInput={editor.setText} lines={14} onEnter={editor.save} />
           <h3>History</h3>
           <History name={`${bucket}/${id}`} version={base.version} />
@@ -97,7 +97,7 @@ function useEditor(bucket: string, id: string): Editor {
     const theirs = await readObject(bucket, id)
     setBase(theirs)
     setNewer(undefined)
-    if (theirs.value === undefined) throw new Error('Somebody has deleted it meanwhile. Save again to create it anew.')
+    if (theirs.value === undefined) throw new Error('Another client has deleted it. Save to create it again.')
     setConflict({ was: base?.value ?? {}, theirs: theirs.value, theirVersion: theirs.version, mine })
   }
   const save = async () => {
@@ -126,17 +126,17 @@ function useEditor(bucket: string, id: string): Editor {
   }
 }
 
-/** Throws with what is wrong. */
+/** Throws an error that says what is wrong. */
 function readFields(text: string): Fields {
   let value: unknown
   try {
     value = parseExact(text)
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error
-    throw new Error(`This is no JSON: ${(error as Error).message}`)
+    throw new Error(`This is not JSON: ${(error as Error).message}`)
   }
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Fields
-  throw new Error('A bucket of objects holds JSON objects: {...}.')
+  throw new Error('A bucket of objects takes only JSON objects: {...}.')
 }
 
 function watch(

@@ -1,4 +1,4 @@
-/** The objects of a bucket: by the beginnings of ids, by a filter, page by page. */
+/** The objects of a bucket: by the prefix of their ids, by a filter, page by page. */
 import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
 import { Field } from '../../components/field.js'
@@ -42,14 +42,14 @@ export function ObjectList({ bucket }: { readonly bucket: NamedBucket }): JSX.El
         </button>
       </div>
       <Failure of={error} />
-      {value !== undefined && value.items.length === 0 && <p class="quiet">Nothing is there.</p>}
+      {value !== undefined && value.items.length === 0 && <p class="quiet">No objects found.</p>}
       {value !== undefined && value.items.length > 0 && (
         <ObjectTable label="Objects" bucket={name} objects={value.items} />
       )}
       <div class="row">
         {after.length > 0 && (
           <button type="button" onClick={() => setAfter(after.slice(0, -1))}>
-            Before
+            Previous
           </button>
         )}
         {value?.next !== undefined && (
@@ -68,7 +68,7 @@ function NewObject({ namespace, bucket }: { readonly namespace: string; readonly
   const open = () => (id === '' ? setMissing(true) : goTo('data', namespace, bucket, id))
   return (
     <>
-      {isMissing && id === '' && <span role="alert">Say which id it is to have.</span>}
+      {isMissing && id === '' && <span role="alert">Enter an id for the new object.</span>}
       <Field label="New id" value={id} onInput={setId} onEnter={open} />
       <button type="button" onClick={open}>
         New object

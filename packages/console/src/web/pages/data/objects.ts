@@ -1,11 +1,11 @@
-/** Objects as the Data page shows them, by way of the client. */
+/** Objects as the Data page shows them, read and written with the client. */
 import { FreshetError, idOf, type StoredBytes, versionOf } from '@freshet/client'
 import { database } from '../../server/database.js'
 import { parseExact } from './exact-json.js'
 import type { Fields } from './merge.js'
 
 export interface ShownObject {
-  /** 0: it is not there. */
+  /** 0 if the object does not exist. */
   readonly version: number
   readonly value?: Fields
 }
@@ -13,7 +13,7 @@ export interface ShownObject {
 export interface ShownItem {
   readonly id: string
   readonly version: number
-  /** A JSON object, or words about bytes. */
+  /** A JSON object, or a text that describes bytes. */
   readonly value: unknown
 }
 
@@ -59,21 +59,21 @@ function bytesItem({ id, version, contentType, bytes }: StoredBytes): ShownItem 
   return { id, version, value: `${contentType}: ${value}` }
 }
 
-/** Its text, not what the client makes of it: numbers keep their digits. */
+/** Reads the text of the object instead of the client's value, so that numbers keep their digits. */
 export async function readObject(bucket: string, id: string): Promise<ShownObject> {
   const found = await (await database()).kv(bucket).get(id)
   if (found === undefined) return { version: 0 }
   return { version: found.version, value: parseExact(new TextDecoder().decode(found.bytes)) as Fields }
 }
 
-/** Throws VERSION_CONFLICT if it is not that version any more. Resolves with the new one. */
+/** Throws VERSION_CONFLICT if the object no longer has that version. Resolves with the new version. */
 export async function writeObject(bucket: string, id: string, value: Fields, version: number): Promise<number> {
   const condition = { ifVersion: version === 0 ? ('absent' as const) : version, contentType: 'application/json' }
   return (await (await database()).kv(bucket).put(id, JSON.stringify(value), condition)).version
 }
 
 export interface ShownBytes {
-  /** 0: nothing is there. */
+  /** 0 if the value does not exist. */
   readonly version: number
   readonly contentType: string
   readonly bytes: Uint8Array
@@ -84,7 +84,7 @@ export async function readBytes(bucket: string, id: string): Promise<ShownBytes>
   return found ?? { version: 0, contentType: 'text/plain; charset=utf-8', bytes: new Uint8Array() }
 }
 
-/** Throws VERSION_CONFLICT if it is not that version any more. */
+/** Throws VERSION_CONFLICT if the value no longer has that version. */
 export async function writeText(
   bucket: string,
   id: string,

@@ -1,4 +1,4 @@
-/** What can be done with the client, to begin with. Each runs on an empty server, and again on what it left there. */
+/** First examples with the client. Each runs on an empty server, and again on the data that it left there. */
 export interface Example {
   readonly title: string
   readonly code: string
@@ -20,7 +20,7 @@ return tea.price`,
 await products.put('mug', { name: 'Blue mug', price: 9 })
 const seen = await products.get('mug')
 
-// Somebody else is faster.
+// Another client is faster.
 await products.put('mug', { ...seen, price: 10 })
 
 try {
@@ -35,7 +35,7 @@ try {
 await accounts.put('ann', { balance: 100 })
 await accounts.put('bob', { balance: 20 })
 
-// Ten transfers at once: each is as if it had run alone.
+// Ten transfers at once: each has the same effect as if it ran alone.
 const move = amount => db.transaction(async tx => {
   const [ann, bob] = [await tx.bucket('bank/accounts').get('ann'), await tx.bucket('bank/accounts').get('bob')]
   tx.bucket('bank/accounts').put('ann', { balance: ann.balance - amount })
@@ -65,7 +65,7 @@ for (const book of (await books.query(question)).items) print(book.year, book.ti
 return books.explain(question)`,
   },
   {
-    title: 'A session that goes on elsewhere',
+    title: 'A session that continues elsewhere',
     code: `const products = db.bucket('shop/products')
 const { version } = await products.put('kettle', { name: 'Kettle', price: Math.ceil(Math.random() * 99) })
 

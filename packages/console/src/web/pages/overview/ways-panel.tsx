@@ -1,4 +1,4 @@
-/** Which caches ask this server for data, and how much of that they had already. */
+/** Which caches ask this server for data, and how much of it they had already. */
 import type { JSX } from 'preact'
 import { Panel } from '../../components/panel.js'
 import { Table } from '../../components/table.js'
@@ -8,23 +8,23 @@ import { readsByWay } from '../../server/metrics.js'
 
 const WORDS: Readonly<Record<string, string>> = {
   direct: 'no cache',
-  unnamed: 'an unnamed one',
-  other: 'others',
+  unnamed: 'an unnamed cache',
+  other: 'other caches',
 }
 
 export function WaysPanel(): JSX.Element {
   const ways = readsByWay(figures.value)
   const all = ways.reduce((sum, { reads }) => sum + reads, 0)
   return (
-    <Panel title="Reads that came here, by the cache that asked">
+    <Panel title="Reads of this server, by cache">
       <p class="quiet">
-        What a cache asks for is what it could not answer by itself; what it did answer, it does not tell. Counted since
+        A cache asks only for what it cannot answer itself. It does not report the reads that it answers. Counted since
         the server was started.
       </p>
       {all === 0 ? (
-        <p class="quiet">There was none.</p>
+        <p class="quiet">No reads yet.</p>
       ) : (
-        <Table label="Caches that asked" columns={['By way of', 'Reads', 'Of all', 'Had it already (304)']}>
+        <Table label="Reads by cache" columns={['Through', 'Reads', 'Share', 'Unchanged (304)']}>
           {ways.map(({ via, reads, unchanged }) => (
             <tr key={via}>
               <th scope="row">{WORDS[via] ?? via}</th>
