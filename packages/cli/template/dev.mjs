@@ -1,4 +1,4 @@
-/** `npm run dev`: the data server and Vite, side by side. Whichever ends, Ctrl-C, or the end of npm ends both. */
+/** `npm run dev`: the data server and Vite, side by side. Both end when one of them ends, on Ctrl-C, and when npm ends. */
 import { spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 
@@ -17,6 +17,6 @@ for (const child of children) {
   })
 }
 for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, endAll)
-// Told to stop, npm stops the shell between them, and the shell does not tell this process.
+// When npm is stopped, it stops the shell in between, and the shell does not signal this process.
 const parent = process.ppid
 setInterval(() => process.ppid !== parent && endAll(), 250).unref()

@@ -1,4 +1,4 @@
-/** The access part of the configuration, as the server takes it. */
+/** The access part of the configuration, in the form that the server takes. */
 import { isIP } from 'node:net'
 import { FreshetError } from '@freshet/protocol'
 import type { AccessConfig, RateLimitConfig, StoredRulesChoice } from '@freshet/server'
@@ -13,15 +13,15 @@ export interface AccessSetup {
   readonly trustedProxies: readonly string[]
 }
 
-/** Throws ACCESS_REQUIRED, and CONFIG_INVALID where the keys of tokens cannot be meant. */
+/** Throws ACCESS_REQUIRED, or CONFIG_INVALID if the token keys contradict each other. */
 export function checkAccess(config: AccessSettings & { readonly host: string }): void {
   const objection = objectionToTokens(tokensOf(config))
   if (objection !== undefined) throw new FreshetError('CONFIG_INVALID', objection)
   if (config.rules !== NONE || config.insecure || hasKeys(config) || isLoopback(config.host)) return
   throw new FreshetError(
     'ACCESS_REQUIRED',
-    `There are no access rules and no keys of tokens, so at ${config.host} other machines could read and write everything. ` +
-      'Name a rules file with --rules (docs/access.md), listen at 127.0.0.1, or, if something else keeps strangers out, pass --insecure. ' +
+    `There are no access rules and no token keys, so any machine that reaches ${config.host} could read and write everything. ` +
+      'Name a rules file with --rules (docs/access.md), listen at 127.0.0.1, or pass --insecure if a firewall or proxy keeps strangers out. ' +
       '(ACCESS_REQUIRED)',
   )
 }
@@ -60,7 +60,7 @@ export function tokensOf(config: AccessSettings): TokenConfig {
   }
 }
 
-/** A server with keys of tokens and no file goes by the rules that the store has. */
+/** A server with token keys and no rules file uses the rules in the store. */
 function usesStoredRules(config: AccessSettings): boolean {
   return config.rules === NONE && hasKeys(config)
 }

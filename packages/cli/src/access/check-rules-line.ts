@@ -10,6 +10,6 @@ export interface CheckRulesLine {
 /** Throws CONFIG_INVALID. */
 export function readCheckRulesLine(argv: readonly string[]): CheckRulesLine {
   const { words: files, given } = readWordsAndFlags('check rules', argv, { switches: ['json'] })
-  if (files.length === 0) throw configInvalid('Say which files of rules to check: freshet check rules FILES...')
+  if (files.length === 0) throw configInvalid('Name the rules files to check: freshet check rules FILES...')
   return { files, isJson: given.has('json') }
 }

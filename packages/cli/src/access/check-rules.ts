@@ -1,4 +1,4 @@
-/** `freshet check rules FILE...`: has it mistakes, does it do what its examples say, and which indexes does it need? */
+/** `freshet check rules FILE...`: finds mistakes, tests the rules against their examples, and lists the indexes they need. */
 import type { IndexesOfBucket } from '@freshet/server/configuration'
 import { rulesIn } from '../config/file-kinds.js'
 import type { CheckRulesLine } from './check-rules-line.js'
@@ -21,6 +21,6 @@ function linesOf({ bucket, indexes, areEnough }: IndexesOfBucket): readonly stri
     ...indexes.map(index => `${bucket} needs the index ${JSON.stringify(index)}.`),
     ...(areEnough
       ? []
-      : [`${bucket} has a rule that no index serves: lists of many rows will be refused (INDEX_REQUIRED).`]),
+      : [`${bucket} has a rule that no index serves: the server will refuse long lists (INDEX_REQUIRED).`]),
   ]
 }

@@ -6,7 +6,7 @@ export interface DiffLine {
 
 export function diffLines(before: string, after: string): readonly DiffLine[] {
   const [a, b] = [linesOf(before), linesOf(after)]
-  // shared[i][j]: how many lines a from i on, and b from j on, have in common.
+  // shared[i][j]: how many lines a (from i on) and b (from j on) have in common.
   const shared = Array.from({ length: a.length + 1 }, () => new Uint32Array(b.length + 1))
   for (let i = a.length - 1; i >= 0; i--) {
     for (let j = b.length - 1; j >= 0; j--) {

@@ -6,9 +6,9 @@ import { readAction, readWordsAndFlags } from '../terminal/read-flags.js'
 
 export interface RulesLine {
   readonly action: (typeof ACTIONS)[number]
-  /** Of apply and diff. */
+  /** For apply and diff. */
   readonly file: string
-  /** Of rollback; undefined: the rules before the last change. */
+  /** For rollback; undefined: the rules before the last change. */
   readonly version: number | undefined
   readonly place: Place
   readonly mayWiden: boolean
@@ -29,8 +29,8 @@ export function readRulesLine(argv: readonly string[], environment: Environment)
   })
   const takesFile = action === 'apply' || action === 'diff'
   const wordsMax = takesFile || action === 'rollback' ? 1 : 0
-  if (words.length > wordsMax) throw invalid(`${JSON.stringify(words[wordsMax])} is one word too many for ${action}`)
-  if (takesFile && words[0] === undefined) throw invalid('Name a file of rules')
+  if (words.length > wordsMax) throw invalid(`${action} takes no argument ${JSON.stringify(words[wordsMax])}`)
+  if (takesFile && words[0] === undefined) throw invalid('Name a rules file')
   return {
     action,
     file: takesFile ? words[0]! : '',

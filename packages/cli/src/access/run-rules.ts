@@ -1,6 +1,6 @@
 /**
- * `freshet rules`: shows and changes the access rules in force. Of a server that runs, with the token of an admin; or of a store, without a token:
- * that is the way back in for those who have locked themselves out.
+ * `freshet rules`: shows and changes the access rules in force. Through a running server, this takes the token of an admin. On
+ * a store it needs no token: that is the way back in for operators who have locked themselves out.
  */
 import { FreshetError, type Version } from '@freshet/protocol'
 import { parseRules, type Widening, wideningsOf } from '@freshet/server/configuration'
@@ -27,7 +27,7 @@ interface Applied {
   readonly wider: readonly Widening[]
 }
 
-/** A change of rules, as the audit has it. */
+/** A change of the rules, as recorded in the audit log. */
 interface RulesEntry {
   readonly version: Version
   readonly timeMs: number
@@ -38,7 +38,7 @@ interface RulesEntry {
 }
 
 const UNCONFIRMED =
-  'These rules came with a backup or a copy of the store, and may be older than those that were last in force. To use them: freshet rules confirm.'
+  'These rules came with a backup or a copy of the store, and may be older than the rules last in force. To use them: freshet rules confirm.'
 
 export async function runRules(line: RulesLine): Promise<number> {
   try {
@@ -67,7 +67,7 @@ async function act(line: RulesLine, calls: ServerCalls, text: RulesText): Promis
     case 'show':
       return show(line, inForce)
     case 'history':
-      return tellHistory(line, await historyOf(calls))
+      return printHistory(line, await historyOf(calls))
     case 'diff':
       return diff(line, inForce, text)
     case 'confirm':
@@ -83,7 +83,7 @@ function show({ isJson }: RulesLine, inForce: InForce): number {
   const { rules, isUnconfirmed } = inForce
   if (isUnconfirmed && !isJson) console.error(UNCONFIRMED)
   if (isJson) console.log(JSON.stringify(inForce))
-  else if (rules === null) console.error('There are no access rules: everybody may do everything.')
+  else if (rules === null) console.error('There are no access rules: everyone may do everything.')
   else process.stdout.write(rules.endsWith('\n') ? rules : `${rules}\n`)
   return 0
 }
@@ -95,7 +95,9 @@ function diff({ isJson }: RulesLine, { rules, version }: InForce, text: RulesTex
   if (isJson) console.log(JSON.stringify({ version, isSame, wider, lines: lines.map(textOfLine) }))
   else {
     for (const each of lines) if (each.sign !== ' ') console.log(textOfLine(each))
-    console.log(isSame ? `No difference from version ${version}.` : `Against version ${version}. ${widerText(wider)}`)
+    console.log(
+      isSame ? `No difference from version ${version}.` : `Compared with version ${version}. ${widerText(wider)}`,
+    )
   }
   return isSame ? 0 : EXIT_FAILED
 }
@@ -105,17 +107,17 @@ async function apply(line: RulesLine, calls: ServerCalls, inForce: InForce, rule
   const applied = await calls.json<Applied>('/access', { method: 'PUT', body: JSON.stringify(body) })
   const { version, hasChanged, wider } = applied
   if (line.isJson) console.log(JSON.stringify(applied))
-  else if (!hasChanged) console.log(`These rules are in force already, as version ${version}.`)
+  else if (!hasChanged) console.log(`These rules are already in force, as version ${version}.`)
   else if (rules === null && inForce.rules === null) console.log('Confirmed: there are no access rules.')
   else if (rules === null)
     console.log(
-      `There are no access rules any more, from version ${version} on. Servers that were started with --rules allow nothing until you restart them without it.`,
+      `From version ${version} on, there are no access rules. Servers that were started with --rules allow nothing until you restart them without it.`,
     )
   else console.log(`Version ${version} is in force, on every server over this store. ${widerText(wider)}`)
   return 0
 }
 
-/** The newest last. */
+/** Oldest first. */
 async function historyOf(calls: ServerCalls): Promise<readonly RulesEntry[]> {
   const found: RulesEntry[] = []
   for (let after: string | undefined, isEnd = false; !isEnd; ) {
@@ -128,7 +130,7 @@ async function historyOf(calls: ServerCalls): Promise<readonly RulesEntry[]> {
   return found.sort((a, b) => a.version - b.version)
 }
 
-function tellHistory({ isJson }: RulesLine, history: readonly RulesEntry[]): number {
+function printHistory({ isJson }: RulesLine, history: readonly RulesEntry[]): number {
   for (const { version, timeMs, who, before, after } of history) {
     const time = new Date(timeMs).toISOString()
     const lines = diffLines(before ?? '', after ?? '')
@@ -152,8 +154,8 @@ async function textBefore({ version }: RulesLine, calls: ServerCalls, inForce: I
   throw new FreshetError(
     'RULES_INVALID',
     entry === undefined
-      ? `The history has no rules of version ${wanted}. freshet rules history lists those there are.`
-      : 'There were no rules then. To let everybody do everything: freshet rules remove --widen.',
+      ? `The history has no rules of version ${wanted}. To list the versions: freshet rules history.`
+      : 'There were no rules then. To allow everyone everything: freshet rules remove --widen.',
   )
 }
 
@@ -164,7 +166,7 @@ function readFile(file: string): string {
   throw new FreshetError('RULES_INVALID', mistakes.join('\n'))
 }
 
-/** What cannot be read allows nothing. */
+/** Rules that cannot be parsed allow nothing. */
 function parsedOf(text: RulesText) {
   return text === null ? undefined : (parseRules(text).rules ?? parseRules('').rules)
 }

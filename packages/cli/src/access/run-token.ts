@@ -1,4 +1,4 @@
-/** `freshet token`: makes one that a server with the same configuration believes, or says whether it would believe one. */
+/** `freshet token`: makes a token that a server with the same configuration accepts, or says whether it would accept one. */
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { FreshetError } from '@freshet/protocol'
@@ -12,7 +12,7 @@ import { ServerCalls } from '../transfer/server-calls.js'
 import { tokensOf } from './access-setup.js'
 import type { TokenLine } from './token-line.js'
 
-/** `config`: as the server has it. */
+/** `config`: the configuration of the server. */
 export async function runToken(line: TokenLine, config: Config): Promise<number> {
   return line.inspect === undefined ? make(line, config) : inspect(line.inspect, line.isJson, config)
 }
@@ -22,7 +22,7 @@ async function make({ claims, expiresMs, keyPath, auditAt, isJson }: TokenLine, 
   if (keyPath === undefined && tokenSecret === NONE) {
     throw new FreshetError(
       'CONFIG_INVALID',
-      'Say what to sign with: FRESHET_TOKEN_SECRET, or a private key with --key FILE.',
+      'There is no key to sign with. Set FRESHET_TOKEN_SECRET, or name a private key with --key FILE.',
     )
   }
   const objection = objectionToTokens(tokensOf(config))
@@ -35,7 +35,7 @@ async function make({ claims, expiresMs, keyPath, auditAt, isJson }: TokenLine, 
   return 0
 }
 
-/** Before it is handed out. The digest tells which token it was, and cannot be used as one. Throws what the server says. */
+/** Called before the token is handed out. The digest identifies the token but is not one. Throws the server's error. */
 async function noteInAudit(place: Place, token: string): Promise<void> {
   const calls =
     'url' in place
@@ -56,13 +56,13 @@ async function sign(options: Parameters<typeof signToken>[0]): Promise<string> {
   try {
     return await signToken(options)
   } catch (cause) {
-    throw new FreshetError('CONFIG_INVALID', `The key cannot be signed with: ${(cause as Error).message}`, { cause })
+    throw new FreshetError('CONFIG_INVALID', `Signing with this key failed: ${(cause as Error).message}`, { cause })
   }
 }
 
 async function inspect(token: string, isJson: boolean, config: Config): Promise<number> {
   const verdict = await new TokenVerifier(tokensOf(config)).verify(token).then(
-    () => ({ isBelieved: true, reason: 'A server with this configuration believes it.' }),
+    () => ({ isBelieved: true, reason: 'A server with this configuration accepts it.' }),
     (error: Error) => ({ isBelieved: false, reason: error.message }),
   )
   const content = contentOf(token)
@@ -78,7 +78,7 @@ function contentOf(token: string): ReturnType<typeof readToken> | undefined {
   try {
     return readToken(token)
   } catch {
-    // It is no token, and the verdict says so.
+    // It is not a token, and the verdict says so.
     return undefined
   }
 }

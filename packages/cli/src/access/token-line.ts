@@ -6,13 +6,13 @@ import { flagValue } from '../terminal/flag-values.js'
 import { readFlags } from '../terminal/read-flags.js'
 
 export interface TokenLine {
-  /** A token to inspect: is it valid, and what does it claim? Undefined: a token is made. */
+  /** A token to inspect; undefined: make one. */
   readonly inspect: string | undefined
   readonly claims: Readonly<Record<string, unknown>>
   readonly expiresMs: number
-  /** A private key, as PEM; else FRESHET_TOKEN_SECRET. */
+  /** The path of a private key, as PEM; undefined: sign with FRESHET_TOKEN_SECRET. */
   readonly keyPath: string | undefined
-  /** The store or server whose audit gets an entry for the new token; undefined: none. */
+  /** The store or server whose audit log gets an entry for the new token; undefined: no entry. */
   readonly auditAt: Place | undefined
   readonly isJson: boolean
   readonly configPath: string | undefined
@@ -33,7 +33,7 @@ export function readTokenLine(argv: readonly string[]): TokenLine {
     claims: { ...claimsOf(given.get('claims') ?? '{}'), ...(sub === undefined ? {} : { sub }) },
     expiresMs: flagValue('--expires', given.get('expires') ?? '1h', EXPIRES),
     keyPath: given.get('key'),
-    // Only if the line names it: a server here may have its store open.
+    // Only if the command line names one: a server on this machine may have its store open.
     auditAt: given.has('url') || namesStore(given) ? readPlace('token', { given, environment: {} }) : undefined,
     isJson: given.has('json'),
     configPath: given.get('config'),

@@ -1,7 +1,7 @@
 /**
- * A folder of backups: files of lines, numbered. The first holds all there was, those after it what has changed since the one before;
- * another full one may follow. Lines are as `transfer/object-lines.ts` draws them, a later one about the same key counts, and now
- * and then a mark says: up to here, this is exactly the state of the store at that position.
+ * A folder of backups: numbered files of lines. The first holds everything there was; each later file holds what has changed
+ * since the one before, or everything again. Lines have the format that `transfer/object-lines.ts` draws; of two lines about one
+ * key the later one counts. Now and then a mark states: up to here, this is exactly the state of the store at that position.
  *
  *     000001.ndjson   {"freshet":"backup","format":1,"kind":"full","log":"0c9f..."}
  *                     ...
@@ -9,8 +9,8 @@
  *     000002.ndjson   {"freshet":"backup","format":1,"kind":"changes","log":"0c9f...","from":P}
  *                     ...
  *
- * `sha256` is of all lines before the mark, `lines` how many of them are data, E the last commit that is in it. What follows the last
- * mark of a file was being written when it ended, and is not used; a file without a mark is none.
+ * `sha256` is the digest of all lines before the mark, `lines` how many of them are data, E the last commit that they include.
+ * Lines after the last mark of a file were being written when it ended, and are not used; a file without a mark is not a backup.
  */
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -45,16 +45,16 @@ export interface Segment {
   readonly unused: number
 }
 
-/** All that a folder has, as far as it is good. */
+/** What a folder has that is not damaged. */
 export interface BackupFolder {
-  /** In order. Those that follow a damaged one and go on from it are left out. */
+  /** In order. Segments that follow a damaged one and build on it are left out. */
   readonly segments: readonly Segment[]
   readonly damages: readonly Damage[]
 }
 
 export interface Damage {
   readonly error: FreshetError
-  /** So many of the segments are before it. */
+  /** How many segments come before it. */
   readonly after: number
 }
 
@@ -66,12 +66,15 @@ export function segmentPath(folder: string, number: number): string {
   return join(folder, `${`${number}`.padStart(6, '0')}.ndjson`)
 }
 
-/** The numbers of its files. Throws FILE_INVALID if it is some other folder. */
+/** The numbers of its files. Throws FILE_INVALID if it is not a folder of backups. */
 export async function segmentNumbers(folder: string): Promise<readonly number[]> {
   const names = (await readdir(folder)).filter(name => !name.startsWith('.') && name !== 'lost+found')
   const foreign = names.find(name => !NAME.test(name))
   if (foreign !== undefined) {
-    throw new FreshetError('FILE_INVALID', `${folder} holds ${foreign}, so it is no folder of backups. Choose another.`)
+    throw new FreshetError(
+      'FILE_INVALID',
+      `${folder} contains ${foreign}, so it is not a folder of backups. Choose another.`,
+    )
   }
   return names.map(name => Number(NAME.exec(name)![1])).sort((a, b) => a - b)
 }
@@ -89,7 +92,7 @@ export async function readSegment(path: string): Promise<Segment | undefined> {
   return segment
 }
 
-/** Of a file that is damaged, what its marks before that have is good. */
+/** In a damaged file, the part up to the last mark before the damage is good. */
 async function readGoodPart(path: string, onLine: () => void): Promise<SegmentRead> {
   const marks: Mark[] = []
   let head: Head | undefined
@@ -112,7 +115,7 @@ async function readGoodPart(path: string, onLine: () => void): Promise<SegmentRe
   return { segment, damage }
 }
 
-/** The lines of a file that was read before, up to a mark. */
+/** The lines of a file that has been read before, up to a mark. */
 export async function* dataLines({ path }: Segment, upTo: Mark): AsyncGenerator<DataLine> {
   for await (const { line, isHead } of linesOf(path)) {
     if (isHead) continue
@@ -126,7 +129,7 @@ async function* linesOf(path: string): AsyncGenerator<{ line: SegmentLine | Head
   const reader = new LineReader(path)
   let lines = 0
   for await (const text of reader.lines()) {
-    // The process was killed here.
+    // The process was killed while writing this line.
     if (!reader.isWhole) return
     const line = readChecked(reader, text)
     if (reader.number === 1) {
@@ -139,9 +142,9 @@ async function* linesOf(path: string): AsyncGenerator<{ line: SegmentLine | Head
       continue
     }
     const mark = line.value.mark as Mark | undefined
-    if (mark === undefined) throw reader.invalid('it is no line of a backup')
+    if (mark === undefined) throw reader.invalid('it is not a line of a backup')
     if (mark.sha256 !== reader.digest() || mark.lines !== lines) {
-      throw reader.invalid('the lines before it are not those that were written. The backup is damaged')
+      throw reader.invalid('the lines before it have changed since they were written. The backup is damaged')
     }
     yield { line: { kind: 'mark', mark }, isHead: false }
   }
@@ -157,12 +160,14 @@ function readChecked(reader: LineReader, text: string): DataLine {
 
 function headOf(reader: LineReader, line: DataLine): Head {
   const head = (line.kind === 'other' ? line.value : {}) as unknown as Head
-  if (head.freshet !== 'backup') throw reader.invalid('it is no backup')
+  if (head.freshet !== 'backup') throw reader.invalid('it is not a backup')
   if (head.format === BACKUP_FORMAT) return head
-  throw reader.invalid(`it has format ${head.format}, and this Freshet reads ${BACKUP_FORMAT}. Update Freshet`)
+  throw reader.invalid(
+    `it has format ${head.format}, and this version of Freshet reads format ${BACKUP_FORMAT}. Update Freshet`,
+  )
 }
 
-/** All of a folder, in order, each checked. Throws FILE_INVALID if it is some other folder. */
+/** Reads and checks a whole folder, in order. Throws FILE_INVALID if it is not a folder of backups. */
 export async function readFolder(folder: string, onLine: () => void = () => undefined): Promise<BackupFolder> {
   const segments: Segment[] = []
   const damages: Damage[] = []
@@ -188,15 +193,15 @@ function gapBefore(
   if (kind === 'full' || (before?.head.log === log && before.marks.at(-1)!.position === from)) return undefined
   return new FreshetError(
     'FILE_INVALID',
-    `${path} goes on from position ${from}, which is not where the file before it ends. One is missing, or was changed.`,
+    `${path} continues from position ${from}, but the file before it does not end there. A file is missing, or was changed.`,
   )
 }
 
-/** The damage, and what is good nevertheless. */
-export function damageTold({ error }: Damage, last: Mark | undefined): FreshetError {
+/** The damage, and the last good state before it. */
+export function damageReport({ error }: Damage, last: Mark | undefined): FreshetError {
   const good =
     last === undefined
-      ? 'No state before it is good.'
-      : `The last good state before it is of ${last.time}: restore it with --at ${last.position}.`
-  return new FreshetError('FILE_INVALID', `${error.message} ${good} Take all of it anew: freshet backup --full.`)
+      ? 'There is no good state before it.'
+      : `The last good state before it is from ${last.time}: restore it with --at ${last.position}.`
+  return new FreshetError('FILE_INVALID', `${error.message} ${good} Take a full backup: freshet backup --full.`)
 }

@@ -6,11 +6,11 @@ import { oneWord, readWordsAndFlags } from '../terminal/read-flags.js'
 
 export interface BackupLine {
   readonly folder: string
-  /** Undefined: the command only checks whether the folder is good. */
+  /** Undefined: only check the folder. */
   readonly from: StorePlace | undefined
-  /** Backs up each change as it happens, until it is stopped. */
+  /** Back up each change as it happens, until stopped. */
   readonly follows: boolean
-  /** A full backup, although the changes would do. */
+  /** Take a full backup, even if the changes would suffice. */
   readonly isFull: boolean
   readonly isJson: boolean
 }
@@ -24,7 +24,7 @@ export function readBackupLine(argv: readonly string[], environment: Environment
   const folder = oneWord('backup', words, 'one folder: freshet backup backups --data .freshet')
   const isVerified = given.has('verify')
   if (isVerified && ['store', 'data', 'follow', 'full'].some(flag => given.has(flag))) {
-    throw configInvalid('--verify only looks at the folder: freshet backup backups --verify')
+    throw configInvalid('--verify takes no store; it only checks the folder: freshet backup backups --verify')
   }
   return {
     folder,

@@ -18,7 +18,7 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
-/** A store that others write to whenever it is read, and all that was ever in it. */
+/** A store that other clients write to whenever it is read, and everything that was ever in it. */
 class BusyStore {
   readonly store = createMemoryStore()
   readonly state: Store
@@ -45,7 +45,7 @@ class BusyStore {
     })
   }
 
-  /** A hot key, or one of many; now and then a deletion. */
+  /** Writes a hot key, or one of many; now and then it deletes one. */
   async write(): Promise<void> {
     const key = this.#below(3) === 0 ? 'shop/views/hot' : `shop/products/${this.#below(100)}`
     const value = this.#below(4) === 0 ? undefined : `${this.#below(1e6)}`
@@ -102,7 +102,7 @@ async function takeTwo(busy: BusyStore): Promise<void> {
 }
 
 test.each([1, 2, 3])(
-  'every mark is exactly the state at its position, whatever is written meanwhile (seed %i)',
+  'every mark is exactly the state at its position, whatever other clients write meanwhile (seed %i)',
   async seed => {
     const busy = new BusyStore(seed)
     await takeTwo(busy)
@@ -123,7 +123,7 @@ test.each([1, 2, 3])(
   },
 )
 
-test('a byte that changed, a file that is missing, a line that is cut off: each is found', async () => {
+test('a changed byte, a missing file and a line that is cut off are each found', async () => {
   const busy = new BusyStore(7)
   await takeTwo(busy)
   const [first, second] = [segmentPath(folder, 1), segmentPath(folder, 2)]
@@ -133,7 +133,7 @@ test('a byte that changed, a file that is missing, a line that is cut off: each 
   expect(await readFolder(folder)).toMatchObject({ segments: [], damages: [{ error: { code: 'FILE_INVALID' } }] })
   writeFileSync(first, one)
 
-  // Cut off after a mark, before the end: what was marked is good.
+  // Cut off after a mark, before the end: everything up to the mark is good.
   const lines = two.split('\n')
   const lastMark = lines.findLastIndex(line => line.startsWith('{"mark"'))
   writeFileSync(second, `${lines.slice(0, lastMark).join('\n')}\n{"bucket":"shop/pro`)
@@ -146,21 +146,21 @@ test('a byte that changed, a file that is missing, a line that is cut off: each 
   expect(await readFolder(folder)).toMatchObject({ segments: [], damages: [{ error: { code: 'FILE_INVALID' } }] })
 })
 
-test('a state before the first one is refused, with what there is', async () => {
+test('a state before the first one is refused, and the error names the states there are', async () => {
   await takeTwo(new BusyStore(8))
   expect(() => chooseMark({ segments: [], damages: [] }, undefined)).toThrow('There is no backup')
   const read = await readFolder(folder)
   expect(() => chooseMark(read, { timeMs: 0 })).toThrow('The backup begins at')
 })
 
-test('what is damaged or does not follow takes no other state with it, and is never taken for the latest', async () => {
+test('damage, or a file that does not follow, affects no other state, and is never taken for the latest', async () => {
   const busy = new BusyStore(9)
   await takeTwo(busy)
   const second = segmentPath(folder, 2)
   const good = await readFolder(folder)
   const marks = good.segments[1]!.marks
   const [before, after] = [marks.at(-2)!, marks.at(-1)!]
-  // A file that goes on from the same mark as the one before it, as of two who wrote at once.
+  // A file that continues from the same mark as the one before it, as if two processes had written at once.
   writeFileSync(segmentPath(folder, 3), readFileSync(second))
   const forked = await readFolder(folder)
   expect(forked.segments).toEqual(good.segments)
@@ -181,7 +181,7 @@ test('what is damaged or does not follow takes no other state with it, and is ne
   await restoreStore({ chosen, to, signal, onProgress })
   expect(await contents(to)).toEqual(busy.at(before.position))
 
-  // All of it again, and all is well from there on.
+  // After another full backup, the folder is good from there on.
   const third = await LineWriter.create(segmentPath(folder, 3))
   const last = await (await BackupRun.full({ state: busy.state, writer: third, signal, onProgress })).mark()
   await third.close()

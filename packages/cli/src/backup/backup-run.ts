@@ -1,10 +1,11 @@
 /**
- * Writes a file of a backup: all of a store, or what has changed since a mark, while others write to it.
+ * Writes a file of a backup: everything in a store, or what has changed since a mark, while other clients write to it.
  *
- * Over an embedded store it reads one held state, so a mark is a matter of course. Over an engine, pages are from different states: so the
- * change log is followed all the while, and what changed is written again. When is what was written exactly one state? Let all
- * changes up to E be in it, the last of them read in a state Q. It is that of E if nothing in it is newer than E; it is that of Q
- * if what changed between E and Q was just read, in that very state. Where neither holds, it goes on until one does.
+ * On an embedded store it reads one snapshot, so every mark is an exact state. On an engine, pages come from different states, so
+ * it follows the change log all the while and writes what changed again. When is what was written exactly one state? Say that
+ * all changes up to E have been written, the last of them read in a state Q. The backup is the state at E if nothing in it is
+ * newer than E. It is the state at Q if everything that changed between E and Q was just read, in that very state. Where neither
+ * holds, the run continues until one does.
  */
 import type { Key, LogEntry, Position } from '@freshet/core/store'
 import type { StoreState } from '@freshet/engines/lmdb'
@@ -21,21 +22,21 @@ export interface BackupRunOptions {
 }
 
 const MAX = {
-  /** The values of so many keys are in memory at once, if they are not of one commit. */
+  /** How many keys' values are in memory at once, unless one commit has more. */
   keys: 100,
   pageEntries: 100,
   gapEntries: 1000,
-  /** A page ends after so many steps, even if clients write faster than that. */
+  /** A page ends after this number of steps, even if clients write faster than that. */
   stepsPerPage: 20,
   steps: 100_000,
 }
 
 export class BackupRun {
   readonly #options: BackupRunOptions
-  /** All changes up to here are in it. */
+  /** All changes up to here have been written. */
   #reached: Position
   #entry: Position
-  /** Nothing in it is newer than this. */
+  /** Nothing that has been written is newer than this. */
   #newest: Position = 0
   #lines = 0
   #linesMarked = 0
@@ -46,7 +47,7 @@ export class BackupRun {
     this.#entry = entry
   }
 
-  /** All there is. */
+  /** Everything in the store. */
   static async full(options: BackupRunOptions): Promise<BackupRun> {
     const { state, writer } = options
     const run = new BackupRun(options, await state.position(), 0)
@@ -59,7 +60,7 @@ export class BackupRun {
     return run
   }
 
-  /** What follows a mark. */
+  /** The changes after a mark. */
   static async changes(options: BackupRunOptions, { position, entry }: Mark): Promise<BackupRun> {
     const run = new BackupRun(options, position, entry)
     const head: Head = {
@@ -81,7 +82,7 @@ export class BackupRun {
     return this.#reached
   }
 
-  /** Takes over what there is, with marks; false if there was nothing. Throws LOG_TRIMMED. */
+  /** Writes the changes so far, with marks; false if there were no changes. Throws LOG_TRIMMED. */
   async catchUp(): Promise<boolean> {
     const before = this.#lines
     for (;;) {
@@ -91,7 +92,7 @@ export class BackupRun {
     }
   }
 
-  /** On disk when resolved. */
+  /** The mark is on disk when this resolves. */
   async mark(): Promise<Mark> {
     const { writer } = this.#options
     const mark: Mark = {
@@ -120,27 +121,27 @@ export class BackupRun {
       onProgress(this.#lines, bucket)
       after = page.next
       isEnd = after === undefined
-      // All the while, so that the log is not trimmed before it is read.
+      // Follow the log meanwhile, so that it is not trimmed before it is read.
       for (let steps = 0; steps < MAX.stepsPerPage && (await this.#step()) !== 'quiet'; ) steps++
     }
   }
 
-  /** Until what is in it is one state. */
+  /** Continues until what has been written is one state. */
   async #settle(): Promise<void> {
     for (let steps = 0; steps < MAX.steps; steps++) if ((await this.#step()) !== 'behind') return
     throw new FreshetError(
       'SERVER_BUSY',
-      'The same objects are written to without a pause, so no one state could be read. Try again when there is less to do.',
+      'The same objects are written without a pause, so no single state could be read. Try again when the store is less busy.',
     )
   }
 
-  /** Takes over the next few commits. */
+  /** Writes the keys of the next few commits. */
   async #step(): Promise<'quiet' | 'exact' | 'behind'> {
     const { state, signal } = this.#options
     signal.throwIfAborted()
     const entries = firstOf(await state.changes(this.#reached, MAX.keys))
     const last = entries.at(-1)
-    // Nothing has changed since all of it was read.
+    // Nothing has changed since everything was read.
     if (last === undefined) return 'quiet'
     const keys = [...new Set(entries.flatMap(entry => entry.keys))]
     const seenAt = await this.#keys(keys)
@@ -157,7 +158,7 @@ export class BackupRun {
     return this.#newest <= this.#reached ? 'exact' : 'behind'
   }
 
-  /** Writes what they are now; says of which state. */
+  /** Writes the present values; returns the position at which they were read. */
   async #keys(keys: readonly Key[]): Promise<Position> {
     const { state } = this.#options
     const { value, position } = await state.getMany(keys)
@@ -168,7 +169,7 @@ export class BackupRun {
         const indexes = found && (await state.indexes(bucket)).map(({ name, fields }) => ({ name, fields }))
         await this.#write(recordLine(bucket, found, indexes?.length ? indexes : undefined))
       } else await this.#write(found === undefined ? deleteLine(bucket, id) : objectLine(bucket, id, found, 'exact'))
-      // When something was deleted is not known, but that it was before this state.
+      // The time of a deletion is unknown, but it was before this state.
       this.#newest = Math.max(this.#newest, found?.version ?? position)
     }
     return position
@@ -180,7 +181,7 @@ export class BackupRun {
   }
 }
 
-/** As many as have few enough keys, but one at least. */
+/** As many commits as have few enough keys in all, but at least one. */
 function firstOf(entries: readonly LogEntry[]): readonly LogEntry[] {
   let keys = 0
   const end = entries.findIndex((entry, i) => {

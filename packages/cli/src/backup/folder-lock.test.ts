@@ -19,7 +19,7 @@ const change = (changes: object) => {
   return file
 }
 
-test('while one has it no other gets it, and the next when that has let go of it', async () => {
+test('only one process at a time holds the lock, and the next gets it after its release', async () => {
   const first = await lockFolder(folder)
   const tries = await Promise.allSettled([lockFolder(folder), lockFolder(folder)])
   for (const each of tries) {
@@ -30,7 +30,7 @@ test('while one has it no other gets it, and the next when that has let go of it
   expect(readdirSync(folder)).toEqual([])
 })
 
-test('of several who try at once, no two get it', async () => {
+test('of several processes that try at once, no two get the lock', async () => {
   for (let round = 0; round < 10; round++) {
     const tries = await Promise.allSettled(Array.from({ length: 3 }, () => lockFolder(folder)))
     const got = tries.filter(each => each.status === 'fulfilled')
@@ -39,7 +39,7 @@ test('of several who try at once, no two get it', async () => {
   }
 })
 
-test('that of a process that has ended is taken over', async () => {
+test('the lock of a process that has ended is taken over', async () => {
   const child = spawn(process.execPath, ['--eval', ''], { stdio: 'ignore' })
   await once(child, 'exit')
   await lockFolder(folder)
@@ -50,7 +50,7 @@ test('that of a process that has ended is taken over', async () => {
   }
 })
 
-test('of one on another machine nobody can tell, so it is left alone', async () => {
+test('whether a process on another machine has ended is unknown, so its lock is left alone', async () => {
   await lockFolder(folder)
   const file = change({ host: 'elsewhere', boot: 'another' })
   await expect(lockFolder(folder)).rejects.toThrow(`on elsewhere. If it has ended, remove ${file}`)

@@ -1,8 +1,8 @@
 /**
- * One process at a time writes to a folder of backups: two would each go on from the same mark, and leave files that do not follow each
- * other. Who wants to write puts a file there that names it, and then looks for those of others: of two, one at least sees the other, and
- * steps back. The file of a process that has ended is removed; of a process on another machine nobody here can tell, so that one has
- * to be removed by hand.
+ * One process at a time writes to a folder of backups: two would each continue from the same mark, and leave files that do not
+ * follow each other. A process that wants to write creates a file that identifies it, and then looks for the files of others: of
+ * two processes, at least one sees the other and steps back. The file of a process that has ended is removed. Whether a process
+ * on another machine has ended is unknown here, so an operator has to remove its file.
  */
 import { randomUUID } from 'node:crypto'
 import { readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
@@ -12,7 +12,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { bootId, isRunning, startOf } from '@freshet/engines/lmdb'
 import { FreshetError } from '@freshet/protocol'
 
-/** Hidden, so that it is none of the files of a backup. */
+/** Hidden, so that it does not count as a file of the backup. */
 const LOCK_FILE = '.lock-'
 const DRAFT = '.draft-'
 
@@ -39,7 +39,7 @@ export async function lockFolder(folder: string): Promise<FolderLock> {
     if (other === undefined) return { release }
     await release()
     if (attempt === ATTEMPTS_MAX) throw locked(folder, other)
-    // It may have stepped back, too.
+    // The other process may have stepped back, too.
     await delay(Math.random() * PAUSE_MS_MAX)
   }
 }
@@ -48,7 +48,7 @@ interface Other extends Holder {
   readonly file: string
 }
 
-/** Under its name only when it is whole. */
+/** The file gets its name only once it is complete. */
 async function putOwn(folder: string): Promise<string> {
   const { pid } = process
   const own: Holder = { pid, startedAt: startOf(pid), boot: bootId(), host: hostname() }
@@ -59,7 +59,7 @@ async function putOwn(folder: string): Promise<string> {
   return `${LOCK_FILE}${id}`
 }
 
-/** One that may be at work; files of others are removed. */
+/** Another process that may be at work; the files of processes that have ended are removed. */
 async function findOther(folder: string, own: string): Promise<Other | undefined> {
   const names = (await readdir(folder)).filter(name => name.startsWith(LOCK_FILE) && name !== own)
   for (const name of names) {
@@ -71,7 +71,7 @@ async function findOther(folder: string, own: string): Promise<Other | undefined
   return undefined
 }
 
-/** Undefined: it is gone, or a power cut has emptied it. */
+/** Undefined: the file is gone, or a power cut has emptied it. */
 async function readHolder(file: string): Promise<Holder | undefined> {
   try {
     return JSON.parse(await readFile(file, 'utf8')) as Holder
@@ -80,7 +80,7 @@ async function readHolder(file: string): Promise<Holder | undefined> {
   }
 }
 
-/** As far as can be told from here. */
+/** As far as this machine can tell. */
 function hasEnded({ pid, startedAt, boot, host }: Holder): boolean {
   if (host !== hostname()) return false
   return boot !== bootId() || !isRunning(pid, startedAt)
@@ -89,6 +89,6 @@ function hasEnded({ pid, startedAt, boot, host }: Holder): boolean {
 function locked(folder: string, { pid, host, file }: Other): FreshetError {
   const isElsewhere = host !== hostname()
   const who = `process ${pid}${isElsewhere ? ` on ${host}` : ''}`
-  const what = isElsewhere ? `If it has ended, remove ${file}.` : 'Wait for its end, or stop it.'
-  return new FreshetError('STORE_LOCKED', `Backups in ${folder} are being written by ${who}. ${what}`)
+  const what = isElsewhere ? `If it has ended, remove ${file}.` : 'Wait for it to end, or stop it.'
+  return new FreshetError('STORE_LOCKED', `Another backup is writing to ${folder}: ${who}. ${what}`)
 }

@@ -1,6 +1,6 @@
 /**
- * `freshet backup`: all there is the first time, then what has changed; beside a server that runs. `--follow` goes on, and
- * `--verify` looks whether a folder of backups is good.
+ * `freshet backup`: everything the first time, then what has changed, beside a running server. `--follow` keeps running, and
+ * `--verify` checks a folder of backups.
  */
 import { rm } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -10,7 +10,7 @@ import { openState } from '../places/open-store.js'
 import type { StorePlace } from '../places/place.js'
 import { type LongRun, untilStopped } from '../terminal/until-stopped.js'
 import { LineWriter } from '../transfer/line-writer.js'
-import { damageTold, type Mark, readFolder, readSegment, segmentNumbers, segmentPath } from './backup-folder.js'
+import { damageReport, type Mark, readFolder, readSegment, segmentNumbers, segmentPath } from './backup-folder.js'
 import type { BackupLine } from './backup-line.js'
 import { BackupRun } from './backup-run.js'
 import { lockFolder } from './folder-lock.js'
@@ -25,7 +25,7 @@ interface BackupReport {
 }
 
 export function runBackup(line: BackupLine): Promise<number> {
-  const whenStopped = 'Stopped. What was marked before is kept; the same command goes on from there.'
+  const whenStopped = 'Stopped. What was marked before is kept; run the same command to continue from there.'
   return untilStopped({ whenStopped, isJson: line.isJson }, async run => {
     if (line.from === undefined) return verify(line, run)
     await makeFolder(line.folder)
@@ -61,11 +61,11 @@ class Backups {
 
   async take(): Promise<void> {
     let mark = this.#line.isFull ? undefined : await this.#lastMark()
-    // Again where the log was trimmed before it was read.
+    // Start again with everything if the log was trimmed before it was read.
     while (!(await this.#takeOne(mark))) mark = undefined
   }
 
-  /** False if what follows the mark is not to be had any more. */
+  /** False if the changes after the mark are no longer in the log. */
   async #takeOne(mark: Mark | undefined): Promise<boolean> {
     const { folder, follows } = this.#line
     const number = ((await segmentNumbers(folder)).at(-1) ?? 0) + 1
@@ -79,7 +79,7 @@ class Backups {
       const run = mark === undefined ? await BackupRun.full(options) : await BackupRun.changes(options, mark)
       if (mark === undefined) await run.mark()
       isMarked = (await run.catchUp()) || mark === undefined
-      this.#tell({
+      this.#report({
         kind: mark === undefined ? 'full' : 'changes',
         lines: run.lines,
         position: run.position,
@@ -100,10 +100,10 @@ class Backups {
     }
   }
 
-  /** Until it is stopped, which is the way to end it. */
+  /** Runs until it is stopped, which is the only way to end it. */
   async #follow(run: BackupRun, onMark: () => void): Promise<void> {
     const { signal } = this.#run
-    if (!this.#line.isJson) console.error('Following what changes, until Ctrl-C.')
+    if (!this.#line.isJson) console.error('Following changes. Press Ctrl-C to stop.')
     for (;;) {
       await delay(FOLLOW_MS, undefined, { signal }).catch(() => undefined)
       if (signal.aborted) return
@@ -112,7 +112,7 @@ class Backups {
     }
   }
 
-  /** Where to go on; undefined: with all there is. */
+  /** The mark to continue from; undefined: back up everything. */
   async #lastMark(): Promise<Mark | undefined> {
     const { folder } = this.#line
     for (const number of [...(await segmentNumbers(folder))].reverse()) {
@@ -124,7 +124,7 @@ class Backups {
     return undefined
   }
 
-  /** Unless the log is trimmed beyond it, or the store has lost, with the machine's power, what the mark has. */
+  /** Undefined if the log is trimmed beyond it, or if the store has lost the marked commit in a power cut. */
   async #usable(mark: Mark): Promise<Mark | undefined> {
     const trimmedTo = await this.#state.trimmedTo()
     if (mark.position < trimmedTo) return undefined
@@ -133,12 +133,12 @@ class Backups {
     return entry?.position === mark.entry ? mark : undefined
   }
 
-  #tell(report: BackupReport): void {
+  #report(report: BackupReport): void {
     this.#run.progress.clear()
     if (this.#line.isJson) console.log(JSON.stringify(report))
-    else if (report.kind === 'full') console.log(`All of it, ${report.lines} records, in ${report.file}.`)
+    else if (report.kind === 'full') console.log(`Full backup of ${report.lines} records in ${report.file}.`)
     else if (report.lines === 0) console.log('Nothing has changed since the last backup.')
-    else console.log(`What has changed, ${report.lines} records, in ${report.file}.`)
+    else console.log(`Backed up ${report.lines} changed records in ${report.file}.`)
   }
 }
 
@@ -150,7 +150,7 @@ async function verify({ folder, isJson }: BackupLine, { progress, signal }: Long
   })
   progress.clear()
   const [damage] = damages
-  if (damage !== undefined) throw damageTold(damage, segments[damage.after - 1]?.marks.at(-1))
+  if (damage !== undefined) throw damageReport(damage, segments[damage.after - 1]?.marks.at(-1))
   const marks = segments.flatMap(segment => segment.marks)
   const [first, last] = [marks[0], marks.at(-1)]
   if (first === undefined || last === undefined)
@@ -161,8 +161,8 @@ async function verify({ folder, isJson }: BackupLine, { progress, signal }: Long
     console.log(JSON.stringify({ files, first, last, unused }))
     return 0
   }
-  console.log(`${segments.length} files are good, with ${marks.length} marks from ${first.time} to ${last.time}.`)
+  console.log(`${segments.length} good files, with ${marks.length} states (marks) from ${first.time} to ${last.time}.`)
   if (unused > 0)
-    console.log(`${unused} lines follow a last mark; they were being written when it ended, and are not used.`)
+    console.log(`${unused} lines after the last mark of their file are not used: the backup ended while writing them.`)
   return 0
 }

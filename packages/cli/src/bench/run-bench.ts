@@ -1,7 +1,7 @@
 /**
- * `freshet bench --url URL`: how many reads, conditional reads and writes a running server answers, and how quickly; and how many reads
- * through a cache before it. It writes objects of its own, and removes them. Exit code 0: measured; 1: something was refused or did not
- * answer; 130: stopped.
+ * `freshet bench --url URL`: measures how many reads, conditional reads and writes a running server answers, and how quickly; and
+ * how many reads through a cache in front of it. It writes objects of its own and removes them. Exit code 0: measured; 1: a
+ * request was refused or not answered; 130: stopped.
  */
 import { randomBytes } from 'node:crypto'
 import type { BucketSettings } from '@freshet/protocol'
@@ -17,7 +17,7 @@ const LIFETIME_MS = 60_000
 const ENVELOPE_BYTES = 16
 
 export function runBench(line: BenchLine): Promise<number> {
-  return untilStopped({ whenStopped: 'Stopped. What it wrote is removed.', isJson: line.isJson }, async run => {
+  return untilStopped({ whenStopped: 'Stopped. The objects it wrote are removed.', isJson: line.isJson }, async run => {
     const server = new TimedRequests(line.url, line.clients, line.token)
     const cache = line.through === undefined ? undefined : new TimedRequests(line.through, line.clients, undefined)
     try {
@@ -32,7 +32,7 @@ export function runBench(line: BenchLine): Promise<number> {
   })
 }
 
-/** Of its own, which are removed in the end. */
+/** Measures on objects of its own, and removes them at the end. */
 async function measureObjects(
   server: TimedRequests,
   cache: TimedRequests | undefined,
@@ -49,7 +49,7 @@ async function measureObjects(
   }
 }
 
-/** New ones in each run, so that no cache has copies from the one before. */
+/** New paths in each run, so that no cache has copies from an earlier run. */
 function targetsOf({ bucket, objects }: BenchLine): readonly string[] {
   const run = randomBytes(4).toString('hex')
   return Array.from({ length: objects }, (_, i) => `/db/${bucket}/${run}-${i}`)
@@ -128,7 +128,9 @@ async function remove(server: TimedRequests, targets: readonly string[]): Promis
       undefined,
     )
   } catch (error) {
-    console.error(`Some of ${targets.length} objects could not be removed: ${(error as Error).message}`)
+    console.error(
+      `Some of the ${targets.length} objects of this benchmark could not be removed: ${(error as Error).message}`,
+    )
   }
 }
 
@@ -140,7 +142,7 @@ function jsonOf(
 }
 
 function textOf({ url, objects, bytes, clients }: BenchLine, measured: readonly Measured[]): string {
-  const columns = ['', 'a second', 'p50 ms', 'p90 ms', 'p99 ms', 'max ms', 'from cache']
+  const columns = ['', 'per second', 'p50 ms', 'p90 ms', 'p99 ms', 'max ms', 'from cache']
   const rows = measured.map(({ what, perSecond, p50, p90, p99, max, requests, fromCache }) => [
     ...[what, `${Math.round(perSecond)}`, ...[p50, p90, p99, max].map(each => each.toFixed(2))],
     `${requests === 0 ? 0 : Math.round((100 * fromCache) / requests)}%`,

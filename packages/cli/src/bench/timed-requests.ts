@@ -1,4 +1,4 @@
-/** Requests over connections that are kept, a given number at once, each timed from its first byte to the last of its answer. */
+/** Requests over persistent connections, a given number at once, each timed from its first byte to the last of its answer. */
 import { Agent, type IncomingMessage, request as requestHttp } from 'node:http'
 import { request as requestHttps, Agent as SecureAgent } from 'node:https'
 import { buffer } from 'node:stream/consumers'
@@ -26,7 +26,7 @@ export interface Measurement {
   readonly p90: number
   readonly p99: number
   readonly max: number
-  /** Answers by a cache, which say how old they are. */
+  /** Answers from a cache: those with an Age header. */
   readonly fromCache: number
 }
 
@@ -65,18 +65,18 @@ export class TimedRequests {
       return { status: answer.statusCode ?? 0, headers: answer.headers, body: received, tookMs }
     } catch (cause) {
       const what = `${method} ${this.#url}${target}`
-      throw new FreshetError('REQUEST_FAILED', `${what} was not answered: ${(cause as Error).message}.`, { cause })
+      throw new FreshetError('REQUEST_FAILED', `${what} got no answer: ${(cause as Error).message}.`, { cause })
     }
   }
 
-  /** Throws what the server says, unless the status is one of these. */
+  /** Throws the server's error unless the status is one of these. */
   async expect(request: TimedRequest, statuses: readonly number[]): Promise<TimedAnswer> {
     const answer = await this.send(request)
     if (statuses.includes(answer.status)) return answer
     throw refusalOf(answer, `${request.method} ${this.#url}${request.target}`)
   }
 
-  /** Sends what `next` makes until the time is over. */
+  /** Sends the requests that `next` makes until the time is over. */
   async measure(
     next: () => TimedRequest,
     statuses: readonly number[],
@@ -100,7 +100,7 @@ export class TimedRequests {
     return { ...summaryOf(times, performance.now() - beganMs), fromCache }
   }
 
-  /** Each of them once. */
+  /** Sends each request once. */
   async all(
     requests: readonly TimedRequest[],
     statuses: readonly number[],
@@ -128,7 +128,7 @@ export class TimedRequests {
 
 export function summaryOf(times: readonly number[], tookMs: number): Omit<Measurement, 'fromCache'> {
   const sorted = [...times].sort((a, b) => a - b)
-  // The nearest rank: one that was measured, not one between two.
+  // The nearest rank: a measured value, not one interpolated between two.
   const at = (share: number) => round(sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? 0)
   return {
     requests: sorted.length,
@@ -146,10 +146,10 @@ function refusalOf({ status, body }: TimedAnswer, what: string): FreshetError {
     const problem = fromProblem(JSON.parse(body.toString()))
     if (problem !== undefined) return problem
   } catch {
-    // Told below.
+    // Reported below.
   }
   return new FreshetError(
     'ANSWER_INVALID',
-    `${what} was answered with status ${status}, not by a Freshet server. Is the address right?`,
+    `${what} was answered with status ${status}, and not by a Freshet server. Check the address.`,
   )
 }

@@ -17,11 +17,11 @@ describe('freshet check', () => {
   })
 
   test.each([
-    [[], 'Say which recordings to check: freshet check FILES... (- for standard input).'],
-    [['a', '--jsno'], '--jsno is no option of check. Did you mean --json?'],
-    [['a', '--port', '80'], '--port is no option of check. freshet check --help lists them.'],
+    [[], 'Name the recordings to check: freshet check FILES... (- for standard input).'],
+    [['a', '--jsno'], 'check has no option --jsno. Did you mean --json?'],
+    [['a', '--port', '80'], 'check has no option --port. To list its options: freshet check --help'],
     [['a', 'b', '--follow'], '--follow takes one file.'],
-    [['a', '--interval', '1s'], '--interval belongs to --follow.'],
+    [['a', '--interval', '1s'], '--interval needs --follow.'],
     [['a', '--follow', '--interval', 'soon'], /^--interval takes a time such as .* not "soon"\.$/],
     [['a', '--traces', 'all'], '--traces takes a whole number from 0 to 999999, not "all".'],
     [['a', '--json=yes'], '--json takes no value.'],

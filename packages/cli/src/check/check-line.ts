@@ -8,9 +8,9 @@ export interface CheckLine {
   /** '-' for standard input. */
   readonly files: readonly string[]
   readonly isJson: boolean
-  /** The recordings hold every write that was ever made. */
+  /** Whether the recordings hold every write that was ever made. */
   readonly isComplete: boolean
-  /** Follows the file as it grows, and prints a summary at this interval. */
+  /** If set, follow the file as it grows and print a summary at this interval. */
   readonly followMs: number | undefined
   /** How many violations to print in full. */
   readonly tracesMax: number
@@ -24,10 +24,10 @@ const INTERVAL = durationFrom(100)
 export function readCheckLine(argv: readonly string[]): CheckLine {
   const { words: files, given } = readWordsAndFlags('check', argv, FLAGS)
   if (files.length === 0)
-    throw configInvalid('Say which recordings to check: freshet check FILES... (- for standard input).')
+    throw configInvalid('Name the recordings to check: freshet check FILES... (- for standard input).')
   const isFollowed = given.has('follow')
   if (isFollowed && files.length > 1) throw configInvalid('--follow takes one file.')
-  if (given.has('interval') && !isFollowed) throw configInvalid('--interval belongs to --follow.')
+  if (given.has('interval') && !isFollowed) throw configInvalid('--interval needs --follow.')
   return {
     files,
     isJson: given.has('json'),

@@ -40,7 +40,8 @@ async function check({ files, isJson, isComplete, tracesMax }: CheckLine): Promi
   }
   progress.end()
   const summary = checker.finish()
-  if (summary.lines === 0) throw new FreshetError('RECORDING_INVALID', `There is no line in ${files.join(', ')}.`)
+  if (summary.lines === 0)
+    throw new FreshetError('RECORDING_INVALID', `${files.join(', ')}: the recording has no lines.`)
   const traces = first.map(formatViolation)
   process.stdout.write(isJson ? `${JSON.stringify({ ...summary, first })}\n` : text(summary, traces))
   return summary
@@ -51,7 +52,7 @@ function text(summary: HistorySummary, traces: readonly string[]): string {
   return `${head}${summaryText(summary)}`
 }
 
-/** In megabytes. */
+/** Shows progress in megabytes. */
 class ReadBytes {
   readonly #line = new ProgressLine()
   readonly #total: number | undefined

@@ -7,7 +7,7 @@ import { readFlags } from '../terminal/read-flags.js'
 
 export interface CheckStoreLine {
   readonly place: StorePlace
-  /** The folder of a new store, for all that is whole. */
+  /** The folder of a new store that receives everything undamaged. */
   readonly salvageTo: string | undefined
   readonly isJson: boolean
 }
@@ -18,7 +18,9 @@ export function readCheckStoreLine(argv: readonly string[], environment: Environ
   const place = readStorePlace('check store', { given, environment })
   const salvageTo = given.get('salvage')
   if (salvageTo !== undefined && isEngine(place.store)) {
-    throw configInvalid('--salvage is for the folder of an embedded store. An engine has tools of its own for this.')
+    throw configInvalid(
+      "--salvage works on the folder of an embedded store only. For an engine, use the engine's own tools.",
+    )
   }
   return { place, salvageTo, isJson: given.has('json') }
 }

@@ -19,7 +19,7 @@ afterEach(() => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-/** What the command prints as JSON, and its exit code. */
+/** The command's JSON output and its exit code. */
 async function run(...argv: readonly string[]): Promise<Record<string, unknown>> {
   printed = []
   const exitCode = await runCommand([...argv, '--json'])
@@ -46,7 +46,7 @@ function damage(text: string): void {
   writeFileSync(at('store/data.mdb'), bytes)
 }
 
-test('a damaged object is found, restored from a backup, and its bucket is queried as before', async () => {
+test('a damaged object is found, restored from a backup, and its bucket can be queried as before', async () => {
   await makeStore()
   expect(await run('check', 'store', '--data', at('store'))).toMatchObject({ exitCode: 0, damages: [] })
   expect(await run('backup', at('backups'), '--data', at('store'))).toMatchObject({ exitCode: 0 })
@@ -69,7 +69,7 @@ test('a damaged object is found, restored from a backup, and its bucket is queri
   await store.close()
 })
 
-test('a store that cannot be opened any more is salvaged: all that is whole, with its indexes', async () => {
+test('a store that can no longer be opened is salvaged: everything undamaged, with its indexes', async () => {
   await makeStore()
   damage('object 77 of')
   damage('foreign-operations\0')
@@ -84,7 +84,7 @@ test('a store that cannot be opened any more is salvaged: all that is whole, wit
   await store.close()
 })
 
-test('a store is examined while another process, here this one, writes to it', async () => {
+test('a store is examined while another process (here, this one) writes to it', async () => {
   await makeStore()
   const store = await openEmbeddedStore({ path: at('store') })
   let isDone = false

@@ -1,7 +1,7 @@
 /**
- * `freshet check store`: is all that a store holds as it was written? An embedded store is examined page by page, also while a server uses
- * it; of an engine every object is read, so that the engine checks what it checks. `--salvage` copies all that is whole into a new store.
- * Exit code 0: no damage; 1: damage, or it could not be examined.
+ * `freshet check store`: is everything in a store as it was written? An embedded store is examined page by page, even while a
+ * server uses it; from an engine every object is read, so that the engine makes its own checks. `--salvage` copies everything
+ * undamaged into a new store. Exit code 0: no damage; 1: damage, or the store could not be examined.
  */
 import type { Store } from '@freshet/core/store'
 import { type Examination, type ExamineStoreOptions, examineEmbeddedStore } from '@freshet/engines/lmdb'
@@ -12,7 +12,7 @@ import type { CheckStoreLine } from './check-store-line.js'
 import { type Salvaged, salvageStore } from './salvage-store.js'
 
 const PAGE = 500
-/** So many are printed, unless as JSON. */
+/** How many are printed, unless as JSON. */
 const DAMAGES_SHOWN = 20
 
 export function checkStore(line: CheckStoreLine): Promise<number> {
@@ -38,7 +38,7 @@ async function examineFolder({ place, salvageTo }: CheckStoreLine, run: LongRun)
   return { ...withoutBytes(examination), salvaged: { ...salvaged, to: salvageTo } }
 }
 
-/** Shows how far it is, and ends it if that is asked for. */
+/** Shows the progress, and ends the run when it is stopped. */
 function watched({ progress, signal }: LongRun): Required<Pick<ExamineStoreOptions, 'onProgress'>> {
   return {
     onProgress: (done: number, total: number) => {
@@ -86,12 +86,12 @@ function textOf(name: string, { records, damages, hasChecksums = true, salvaged 
   const lines = [
     `${name}: ${records} records read, ${damages.length === 0 ? 'no damage found' : `${damages.length} damaged`}.`,
   ]
-  if (!hasChecksums) lines.push('Its records have no checksums yet: the next server that opens it adds them.')
+  if (!hasChecksums) lines.push('Its records have no checksums yet. The next server that opens the store adds them.')
   for (const { what } of damages.slice(0, DAMAGES_SHOWN)) lines.push(`- ${what}`)
   if (damages.length > DAMAGES_SHOWN) lines.push(`- and ${damages.length - DAMAGES_SHOWN} more; --json lists them`)
-  if (salvaged) lines.push(`${salvaged.objects} objects and buckets that are whole were copied to ${salvaged.to}.`)
+  if (salvaged) lines.push(`${salvaged.objects} undamaged objects and buckets were copied to ${salvaged.to}.`)
   else if (damages.some(({ key }) => key === undefined))
-    lines.push(`To copy what is whole: freshet check store --data ${name} --salvage new`)
+    lines.push(`To copy what is undamaged: freshet check store --data ${name} --salvage new`)
   else if (damages.length > 0)
     lines.push(`To restore it from a backup, while no server runs: freshet restore backups --data ${name} --damaged`)
   return `${lines.join('\n')}\n`

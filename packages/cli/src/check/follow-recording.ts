@@ -1,6 +1,6 @@
 /**
  * `freshet check --follow FILE`: reads on as the file grows, through its rotation too, and writes JSON lines: one for each
- * violation, and at intervals one with all counts so far. Ends when it is asked to (Ctrl-C, SIGTERM).
+ * violation, and at intervals one with all counts so far. Ends when stopped (Ctrl-C, SIGTERM).
  */
 import { type FileHandle, open, stat } from 'node:fs/promises'
 import { formatViolation, HistoryChecker, type HistorySummary, type Violation } from '@freshet/core/history'
@@ -14,10 +14,10 @@ export async function followRecording(
   { files, isComplete, tracesMax }: CheckLine,
   intervalMs: number,
 ): Promise<HistorySummary> {
-  let told = 0
+  let reported = 0
   const say = (line: object) => process.stdout.write(`${JSON.stringify(line)}\n`)
   const onViolation = (violation: Violation) => {
-    if (told++ < tracesMax) say({ event: 'violation', trace: formatViolation(violation), ...violation })
+    if (reported++ < tracesMax) say({ event: 'violation', trace: formatViolation(violation), ...violation })
   }
   const checker = new HistoryChecker({ isComplete, onViolation })
   const tail = new Tail(files[0]!)
@@ -27,8 +27,8 @@ export async function followRecording(
     for (const record of await tail.more()) checker.add(record)
     if (performance.now() >= nextMs) {
       nextMs += intervalMs
-      // So many may be told in the next interval.
-      told = 0
+      // Up to tracesMax may be reported in the next interval.
+      reported = 0
       say({ event: 'summary', timeMs: Date.now(), ...checker.summary() })
     }
     if (tail.isAtEnd) await stop.wait(LOOK_MS)
@@ -71,7 +71,7 @@ class Tail {
     return rest
   }
 
-  /** Another file has its name now, or it was cut. Until it has, this one may grow. */
+  /** Whether another file has its name now, or it was truncated. Until then, this file may grow. */
   async #isReplaced(): Promise<boolean> {
     const [now, then] = await Promise.all([stat(this.#path).catch(() => undefined), this.#file!.stat()])
     return now !== undefined && (now.ino !== then.ino || now.size < this.#offset)

@@ -1,6 +1,6 @@
 /**
- * Several recordings as one stream, about in the order in which things happened: by each line's time, moved by what its
- * session last said about its clock. About is enough: the checker waits some seconds before it judges.
+ * Several recordings as one stream, roughly in the order in which things happened: by each line's time, moved by what its
+ * session last recorded about its clock. Roughly is enough: the checker waits some seconds before it judges.
  */
 import type { HistoryRecord } from '@freshet/core/history'
 
@@ -26,7 +26,7 @@ export async function* mergeRecordings(recordings: readonly Batches[]): Batches 
   let open: Source[] = await fillAll(sources)
   while (open.length > 0) {
     const batch: HistoryRecord[] = []
-    // Until one of them runs dry, nothing has to be waited for.
+    // Until one of them runs out of records, there is nothing to wait for.
     while (open.every(({ next, records }) => next < records.length)) batch.push(take(earliest(open)))
     yield batch
     open = await fillAll(open)
@@ -39,7 +39,7 @@ async function fillAll(sources: readonly Source[]): Promise<Source[]> {
   return open
 }
 
-/** False if there is nothing more. */
+/** False at the end of the recording. */
 async function fill(source: Source): Promise<boolean> {
   while (source.next >= source.records.length) {
     const { value, done } = await source.batches.next()
@@ -57,7 +57,7 @@ function take(source: Source): HistoryRecord {
   return record
 }
 
-/** About when its next line was, by the server's clock; where that is not known, as the one before. */
+/** Roughly when its next line was recorded, by the server's clock; if unknown, the time of the line before. */
 function estimate(source: Source): void {
   const record = source.records[source.next]!
   const { offsets } = source

@@ -1,6 +1,6 @@
 /**
- * The lines of a recording, parsed, many at a time. What is no line of a recording is told with its place. Only the last
- * one may be cut off: whoever recorded was ended while writing it.
+ * The lines of a recording, parsed, many at a time. A malformed line is reported with its place. Only the last line may be cut
+ * off: the recorder was ended while writing it.
  */
 import { createReadStream } from 'node:fs'
 import { type HistoryRecord, parseRecord } from '@freshet/core/history'
@@ -12,14 +12,14 @@ export class RecordingLines {
   readonly #name: string
   #rest = ''
   #line = 0
-  /** Whether the last line had no end, and made no sense. */
+  /** Whether the last line was cut off and could not be parsed. */
   isCutOff = false
 
   constructor(name: string) {
     this.#name = name
   }
 
-  /** The records that are complete with this much more. Throws RECORDING_INVALID. */
+  /** Takes the next piece of the text, and returns the records that it completes. Throws RECORDING_INVALID. */
   take(text: string): HistoryRecord[] {
     const lines = (this.#rest + text).split('\n')
     this.#rest = lines.pop()!
@@ -31,7 +31,7 @@ export class RecordingLines {
     return records
   }
 
-  /** What the end leaves. */
+  /** The record in the last line, if it has no line end. */
   finish(): HistoryRecord[] {
     if (this.#rest.trim() === '') return []
     this.#line++
@@ -72,6 +72,6 @@ export async function* readRecording(
 
 export function unreadable(path: string, cause: unknown): FreshetError {
   const { code, message } = cause as NodeJS.ErrnoException
-  const why = code === 'ENOENT' ? 'is not there' : code === 'EISDIR' ? 'is a folder' : `cannot be read: ${message}`
+  const why = code === 'ENOENT' ? 'does not exist' : code === 'EISDIR' ? 'is a folder' : `cannot be read: ${message}`
   return new FreshetError('RECORDING_INVALID', `The recording ${path} ${why}.`, { cause })
 }

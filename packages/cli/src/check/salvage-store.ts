@@ -1,4 +1,4 @@
-/** Copies all that is whole in a damaged embedded store into a new one. The new one has a log of its own: sessions start over. */
+/** Copies everything undamaged in an embedded store into a new one. The new store has its own log, so sessions start over. */
 import { rename, rm } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import type { Write } from '@freshet/core/store'
@@ -23,7 +23,7 @@ export interface Salvaged {
   readonly objects: number
 }
 
-/** The folder is there as a whole, or not at all. Throws STORE_UNUSABLE if there is something in it. */
+/** Creates the folder as a whole, or not at all. Throws STORE_UNUSABLE if the folder is not empty. */
 export async function salvageStore({
   from,
   to,
@@ -70,6 +70,6 @@ export async function salvageStore({
 function withoutChecksums(from: string): FreshetError {
   return new FreshetError(
     'STORE_UNUSABLE',
-    `The records of ${from} have no checksums, so whole records cannot be told from damaged ones. Restore a backup.`,
+    `The records of ${from} have no checksums, so damaged records cannot be distinguished from good ones. Restore a backup.`,
   )
 }

@@ -1,12 +1,12 @@
-/** What the checker found, for people. */
+/** The checker's findings as text. */
 import { type HistorySummary, PROMISES } from '@freshet/core/history'
 
 export function summaryText(summary: HistorySummary): string {
   const { reads, promisedReads, writes, sessions, handOvers, brokenReads, staleness } = summary
   const { count, p50, p90, p99, max } = staleness
   return [
-    `${whole(reads)} reads (${whole(promisedReads)} with a promise) and ${whole(writes)} writes of ${whole(sessions)} recorders, ` +
-      `${whole(handOvers)} hand-overs`,
+    `${whole(reads)} reads (${whole(promisedReads)} with a promise) and ${whole(writes)} writes, ${whole(sessions)} recorders, ` +
+      `${whole(handOvers)} handovers`,
     '',
     ...table(['promise', 'broken'], [...PROMISES.map(promised => [promised, whole(summary.violations[promised])])]),
     '',
@@ -19,9 +19,9 @@ export function summaryText(summary: HistorySummary): string {
     ),
     '',
     count === 0
-      ? 'No read returned anything older than what had been acknowledged when it began.'
-      : `${whole(count)} reads (${((100 * count) / Math.max(1, reads)).toFixed(2)} %) returned something older than the latest; how long ago ` +
-        `the newer one had been\nacknowledged when they began: p50 ${ms(p50)}, p90 ${ms(p90)}, p99 ${ms(p99)}, max ${ms(max)}`,
+      ? 'No read returned anything older than the writes acknowledged when it began.'
+      : `${whole(count)} reads (${((100 * count) / Math.max(1, reads)).toFixed(2)} %) returned outdated data. How long ago the ` +
+        `newer version\nhad been acknowledged when it began: p50 ${ms(p50)}, p90 ${ms(p90)}, p99 ${ms(p99)}, max ${ms(max)}`,
     ...undecidedText(summary),
     '',
     brokenReads === 0 ? 'No promise was broken.' : `${whole(brokenReads)} reads broke a promise.`,
@@ -32,15 +32,15 @@ export function summaryText(summary: HistorySummary): string {
 function undecidedText({ undecided }: HistorySummary): string[] {
   const { times, absence, withoutWrites, handOvers, lines, forgotten } = undecided
   const rows: (readonly [number, string])[] = [
-    [times, 'reads: the clocks are not known well enough to say whether a write came before'],
-    [absence, 'reads found nothing there, which a deletion that nobody recorded would explain (see --complete)'],
-    [withoutWrites, 'reads of what nobody recorded a write of: only that they do not go back was checked'],
+    [times, 'reads: the clocks are not known well enough to decide whether a write came before'],
+    [absence, 'reads found nothing, which an unrecorded deletion would explain (see --complete)'],
+    [withoutWrites, 'reads of objects without a recorded write: the check was only that they do not go back'],
     [handOvers, 'sessions continue one whose token was not recorded'],
-    [lines, 'lines of sessions that no line before them tells of: was the beginning cut off?'],
-    [forgotten, 'paths or sessions had to make room in memory: what they did before was forgotten'],
+    [lines, 'lines belong to sessions that no earlier line mentions: was the beginning cut off?'],
+    [forgotten, 'paths or sessions were dropped to limit memory: what they did before was forgotten'],
   ]
-  const told = rows.filter(([count]) => count > 0).map(([count, what]) => `  ${whole(count)} ${what}`)
-  return told.length === 0 ? [] : ['', 'Not decided:', ...told]
+  const listed = rows.filter(([count]) => count > 0).map(([count, what]) => `  ${whole(count)} ${what}`)
+  return listed.length === 0 ? [] : ['', 'Not decided:', ...listed]
 }
 
 function table(head: readonly string[], rows: readonly (readonly string[])[]): string[] {

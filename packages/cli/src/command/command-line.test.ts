@@ -58,25 +58,25 @@ describe('a command line', () => {
 
 describe('a mistake', () => {
   test.each([
-    [['serv'], '"serv" is no command. Did you mean "serve"?'],
-    [['destroy'], '"destroy" is no command. freshet --help lists them.'],
+    [['serv'], '"serv" is not a command. Did you mean "serve"?'],
+    [['destroy'], '"destroy" is not a command. To list the commands: freshet --help'],
     [
       ['--port', '80'],
-      'Say what to do first: freshet dev, serve, config, check, doctor, migrate, gen, copy, token, rules, export, import, drop, backup, restore, init, tables, shards, ring, bench.',
+      'Name a command: freshet dev, serve, config, check, doctor, migrate, gen, copy, token, rules, export, import, drop, backup, restore, init, tables, shards, ring, bench.',
     ],
-    [['dev', '--prot', '80'], '--prot is no option. Did you mean --port?'],
-    [['dev', '--colour', 'red'], '--colour is no option. freshet --help lists them.'],
-    [['dev', '-p', '80'], '-p is no option. freshet --help lists them.'],
-    [['dev', '--lifetime', '5m'], '--lifetime is no option. Did you mean --lifetime-ms?'],
-    [['dev', '--port'], '--port needs a value after it.'],
-    [['dev', '--port', '--host', 'x'], '--port needs a value after it.'],
+    [['dev', '--prot', '80'], '--prot is not an option. Did you mean --port?'],
+    [['dev', '--colour', 'red'], '--colour is not an option. To list the options: freshet --help'],
+    [['dev', '-p', '80'], '-p is not an option. To list the options: freshet --help'],
+    [['dev', '--lifetime', '5m'], '--lifetime is not an option. Did you mean --lifetime-ms?'],
+    [['dev', '--port'], '--port needs a value.'],
+    [['dev', '--port', '--host', 'x'], '--port needs a value.'],
     [['dev', '--port', '80', '--port', '81'], '--port is given twice. Leave one out.'],
     [['dev', '--page', '--no-page'], '--page is given twice. Leave one out.'],
-    [['dev', '--no-port'], '--no-port is no option. freshet --help lists them.'],
-    [['dev', '7700'], '"7700" is one word too many. Options begin with two dashes.'],
-    [['dev', '--dump'], '--dump belongs to config: freshet config dev --dump'],
+    [['dev', '--no-port'], '--no-port is not an option. To list the options: freshet --help'],
+    [['dev', '7700'], 'There is no argument "7700". Options begin with two dashes.'],
+    [['dev', '--dump'], 'Only config takes --dump: freshet config dev --dump'],
     [['config', 'dve'], 'config shows the configuration of serve or dev, not of "dve". Did you mean "dev"?'],
-  ])('such as %j is refused with what to do', (argv, message) => {
+  ])('such as %j is refused with advice', (argv, message) => {
     expect(() => read(...argv)).toThrow(new FreshetError('CONFIG_INVALID', message))
   })
 })

@@ -1,5 +1,5 @@
 /**
- * Reads the command line: `freshet COMMAND [flags]`. What is not understood is refused with a guess at what was meant;
+ * Reads the command line: `freshet COMMAND [flags]`. Words that are not understood are refused with a guess at what was meant;
  * nothing is ignored.
  */
 import { parseArgs } from 'node:util'
@@ -15,12 +15,12 @@ import { COMMANDS } from './commands.js'
 export type CommandLine =
   | { readonly command: 'help' /** A command. */; readonly topic?: string | undefined }
   | { readonly command: 'version' }
-  /** One with a folder of its own, ready to run. */
+  /** A command with a folder of its own, ready to run. */
   | { readonly command: 'own'; readonly run: () => Promise<number> }
   | { readonly command: Mode; readonly flags: ReadonlyMap<string, string>; readonly configPath?: string }
   | {
       readonly command: 'config'
-      /** Whose defaults. */
+      /** The command whose defaults apply. */
       readonly mode: Mode
       readonly isDumped: boolean
       readonly isJson: boolean
@@ -49,7 +49,7 @@ function contextOf(options: Options): CommandContext {
   }
 }
 
-/** The commands that take the server's options, also before their name. */
+/** The commands that take the server's options, before or after their name. */
 function readServerLine(argv: readonly string[], options: Options): CommandLine {
   const { words, given } = scan(argv, options)
   if (argv.length === 0) return { command: 'help' }
@@ -62,13 +62,13 @@ function readServerLine(argv: readonly string[], options: Options): CommandLine 
     throw configInvalid(`config shows the configuration of serve or dev, not of ${JSON.stringify(mode)}.${guess}`)
   }
   if (more.length > 0)
-    throw configInvalid(`${JSON.stringify(more[0])} is one word too many. Options begin with two dashes.`)
+    throw configInvalid(`There is no argument ${JSON.stringify(more[0])}. Options begin with two dashes.`)
   const { config: configPath, dump, json, ...rest } = Object.fromEntries(given)
   const shared = { flags: new Map(Object.entries(rest)), ...(configPath === undefined ? {} : { configPath }) }
   if (command === 'config')
     return { command, mode, isDumped: dump !== undefined, isJson: json !== undefined, ...shared }
-  if (json !== undefined) throw configInvalid(`${command} takes no --json: its log is JSON with --log-format json.`)
-  if (dump !== undefined) throw configInvalid(`--dump belongs to config: freshet config ${command} --dump`)
+  if (json !== undefined) throw configInvalid(`${command} takes no --json. For a JSON log, use --log-format json.`)
+  if (dump !== undefined) throw configInvalid(`Only config takes --dump: freshet config ${command} --dump`)
   return { command, ...shared }
 }
 
@@ -133,17 +133,17 @@ function readFlag(
   const type = flags.get(name)
   if (type === undefined) throw unknownFlag(rawName, name, flags.keys())
   if (type === 'boolean') return [name, value ?? 'true']
-  if (value === undefined || value.startsWith('--')) throw configInvalid(`${rawName} needs a value after it.`)
+  if (value === undefined || value.startsWith('--')) throw configInvalid(`${rawName} needs a value.`)
   return [name, value]
 }
 
 function unknownFlag(rawName: string, name: string, flags: Iterable<string>): FreshetError {
   const guess = didYouMean(name, flags, flag => `--${flag}`)
-  return configInvalid(`${rawName} is no option.${guess || ' freshet --help lists them.'}`)
+  return configInvalid(`${rawName} is not an option.${guess || ' To list the options: freshet --help'}`)
 }
 
 function unknownCommand(word: string | undefined): FreshetError {
-  if (word === undefined) return configInvalid(`Say what to do first: freshet ${COMMAND_NAMES.join(', ')}.`)
-  const guess = didYouMean(word, ALL_NAMES) || ' freshet --help lists them.'
-  return configInvalid(`${JSON.stringify(word)} is no command.${guess}`)
+  if (word === undefined) return configInvalid(`Name a command: freshet ${COMMAND_NAMES.join(', ')}.`)
+  const guess = didYouMean(word, ALL_NAMES) || ' To list the commands: freshet --help'
+  return configInvalid(`${JSON.stringify(word)} is not a command.${guess}`)
 }

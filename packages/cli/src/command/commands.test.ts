@@ -1,4 +1,4 @@
-/** Every command that works with a store says which in the same way. */
+/** Every command that works with a store takes its address in the same ways. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -26,7 +26,7 @@ writeFileSync(file, `${URL}\n`)
 
 type Read = (flags: readonly string[], environment: Environment) => unknown
 
-/** As `freshet serve` would open it. */
+/** The store that `freshet serve` would open. */
 const serve: Read = (flags, environment) => {
   const options = listOptions(1)
   const given = new Map(flags.flatMap((flag, i) => (i % 2 === 0 ? [[flag.slice(2), flags[i + 1]!] as const] : [])))
@@ -46,7 +46,7 @@ const COMMANDS: Readonly<Record<string, Read>> = {
 
 test('these are all the commands whose help has --store', () => {
   const withStore = Object.keys(HELP_TOPICS).filter(name => HELP_TOPICS[name]!.includes('--store'))
-  // `freshet token` needs no store. It notes the token in one only where a flag says which.
+  // `freshet token` needs no store. It records the token in the audit log of one only where a flag names it.
   expect(withStore.sort()).toEqual([...Object.keys(COMMANDS), 'token'].sort())
 })
 
@@ -63,8 +63,8 @@ describe.each(Object.entries(COMMANDS))('freshet %s', (_, read) => {
     expect(read(['--store', URL], { FRESHET_STORE: 'redis://elsewhere' })).toEqual(inAnyForm(URL))
   })
 
-  test('says what was meant by a mistyped address, and no password', () => {
-    const message = /(--store|FRESHET_STORE): it is (?!.*secret).* Did you mean postgres:\/\/\?$/
+  test('guesses what a mistyped address meant, and shows no password', () => {
+    const message = /(--store|FRESHET_STORE): it must be (?!.*secret).* Did you mean postgres:\/\/\?$/
     expect(() => read(['--store', MISTYPED], {})).toThrow(message)
     expect(() => read([], { FRESHET_STORE: MISTYPED })).toThrow(message)
   })
@@ -73,7 +73,7 @@ describe.each(Object.entries(COMMANDS))('freshet %s', (_, read) => {
 describe.each(Object.entries(COMMANDS).filter(([name]) => !['serve', 'tables'].includes(name)))(
   'freshet %s, with a folder',
   (_, read) => {
-    test('takes it from --data, whatever the variables say, and not beside an engine', () => {
+    test('takes it from --data, whatever the variables say, and refuses an engine beside it', () => {
       expect(JSON.stringify(read(['--data', 'here'], { FRESHET_STORE: URL }))).toContain('"here"')
       expect(() => read(['--data', 'here', '--store', URL], {})).toThrow('takes one of')
     })
@@ -86,14 +86,14 @@ describe.each(Object.entries(COMMANDS).filter(([name]) => !['serve', 'tables'].i
   },
 )
 
-test('a server is asked if --url says so, whatever the variables say', () => {
+test('--url selects a server, whatever the variables say', () => {
   const from = readExportLine(['--url', 'http://localhost:7700'], { FRESHET_STORE: URL }).from
   expect(from).toEqual({ url: 'http://localhost:7700' })
 })
 
-test('the doctor examines caches if --through says so, and nothing that is not said', () => {
+test('the doctor examines caches with --through, and only what its flags name', () => {
   const through = 'http://localhost:8080'
   expect(readDoctorLine(['--through', through], { FRESHET_STORE: URL })).toMatchObject({ through })
-  expect(() => readDoctorLine([], { FRESHET_DATA: 'here' })).toThrow('Say where readers ask')
+  expect(() => readDoctorLine([], { FRESHET_DATA: 'here' })).toThrow('Name what to examine')
   expect(() => readDoctorLine(['--store', URL, '--through', through], {})).toThrow('Leave one out')
 })

@@ -1,4 +1,4 @@
-/** Every command that a folder of its own declares, in the order in which they are listed. */
+/** The commands that have a folder of their own, in the order in which they are listed. */
 
 import { rulesCommand } from '../access/rules-command.js'
 import { tokenCommand } from '../access/token-command.js'

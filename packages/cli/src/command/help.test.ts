@@ -15,14 +15,14 @@ test.each(COMMAND_NAMES)('%s has help with an example and its exit codes', comma
   for (const each of text.split('\n')) expect(each.length).toBeLessThan(126)
 })
 
-test('help of what is no command guesses what was meant', () => {
+test('help for an unknown command guesses what was meant', () => {
   expect(() => readCommandLine(['exprot', '--help'], options)).toThrow('Did you mean "export"?')
   expect(() => readCommandLine(['restor'], options)).toThrow('Did you mean "restore"?')
   expect(() => readCommandLine(['export', '--urll', 'x'], options)).toThrow('Did you mean --url?')
   expect(readCommandLine(['--port', '80', '--help'], options)).toEqual({ command: 'help' })
 })
 
-test('how far it is, with a bar where the end is known', () => {
+test('progress is shown with a bar if the total is known', () => {
   expect(progressText({ what: 'importing', done: 50, total: 100, at: 'a.csv' }, 3.4)).toBe(
     '[############------------]  50% importing: 50 of 100, 3 s, at a.csv',
   )

@@ -1,4 +1,4 @@
-/** Does what the command line asks for; says with which code to exit. */
+/** Runs the command line, and returns the exit code. */
 import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
 import { FreshetError } from '@freshet/protocol'
@@ -19,7 +19,7 @@ export async function runCommand(argv: readonly string[]): Promise<number> {
     return await run(readCommandLine(argv, options), options)
   } catch (error) {
     if (!(error instanceof FreshetError) || !OF_CONFIGURATION.includes(error.code)) throw error
-    // Also where the line could not be read.
+    // Applies even if the command line could not be read.
     tellFailure(error, argv.includes('--json'))
     return EXIT_CONFIG_INVALID
   }

@@ -5,7 +5,7 @@ import { both, type Option } from './option.js'
 import { durationFrom, NETWORKS, type OptionValue, rateFrom, SWITCH, TEXT } from './value-kinds.js'
 
 export interface AccessSettings {
-  /** The text of a rules file, or none. */
+  /** The text of a rules file, or 'none'. */
   readonly rules: string
   readonly insecure: boolean
   readonly tokenSecret: string
@@ -28,53 +28,53 @@ type AccessOptions = { readonly [Name in keyof AccessSettings]: Option<AccessSet
 
 export const ACCESS_OPTIONS: AccessOptions = {
   rules: {
-    about: 'who may do what, for a store without rules: docs/access.md',
+    about: 'access rules, for a store that has none: docs/access.md',
     kind: RULES,
     defaults: both(NONE),
     isCommon: true,
   },
   insecure: {
-    about: 'serve everybody without rules, also beyond this machine',
+    about: 'serve everyone without rules, even beyond this machine',
     kind: SWITCH,
     defaults: both(false),
     isCommon: true,
   },
   tokenSecret: {
-    about: 'what tokens of HS256 are signed with; better FRESHET_TOKEN_SECRET_FILE',
+    about: 'the secret that signs HS256 tokens; better set FRESHET_TOKEN_SECRET_FILE',
     kind: SECRET_TEXT,
     defaults: both(NONE),
   },
   tokenPublicKey: {
-    about: 'what tokens of RS256, ES256 or EdDSA are verified with: PEM, a JWK or a set of them',
+    about: 'the public key of RS256, ES256 or EdDSA tokens: PEM, a JWK or a set of JWKs',
     kind: KEY_FILE,
     defaults: both(NONE),
   },
-  tokenJwksUrl: { about: 'where such keys are kept', kind: ADDRESS, defaults: both(NONE) },
+  tokenJwksUrl: { about: 'the address of a set of such keys', kind: ADDRESS, defaults: both(NONE) },
   tokenOidcIssuer: {
-    about: 'whose tokens are believed: its keys are found by OpenID discovery',
+    about: 'the issuer whose tokens are accepted: its keys are found by OpenID discovery',
     kind: ADDRESS,
     defaults: both(NONE),
   },
-  tokenIssuer: { about: 'what tokens must have as iss', kind: TEXT, defaults: both(NONE) },
-  tokenAudience: { about: 'what tokens must have as aud', kind: TEXT, defaults: both(TOKEN_AUDIENCE) },
-  tokenLeewayMs: { about: 'how far clocks may be apart', kind: durationFrom(0), defaults: both(TOKEN_LEEWAY_MS) },
+  tokenIssuer: { about: 'the iss that tokens must have', kind: TEXT, defaults: both(NONE) },
+  tokenAudience: { about: 'the aud that tokens must have', kind: TEXT, defaults: both(TOKEN_AUDIENCE) },
+  tokenLeewayMs: { about: 'how far clocks may differ', kind: durationFrom(0), defaults: both(TOKEN_LEEWAY_MS) },
   limitPerAddress: {
     about: 'requests a second from one address, over time, per worker; 0 for no limit',
     kind: rateFrom(0),
     defaults: both(0),
   },
   limitPerSubject: {
-    about: 'the same, with tokens of one subject',
+    about: 'the same, for tokens of one subject',
     kind: rateFrom(0),
     defaults: both(0),
   },
   limitBurstMs: {
-    about: "how long's worth of them may come at once",
+    about: 'how much of this rate may arrive at once, as a time',
     kind: durationFrom(1000),
     defaults: both(10_000),
   },
   trustedProxies: {
-    about: 'addresses and networks whose X-Forwarded-For is believed',
+    about: 'addresses and networks whose X-Forwarded-For is trusted',
     kind: NETWORKS,
     defaults: both([]),
   },

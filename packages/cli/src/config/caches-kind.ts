@@ -1,4 +1,4 @@
-/** The caches to be told of every change: a list of objects, best written in the config file. Its secrets are not shown. */
+/** The caches to purge on every change: a list of objects, best written in the config file. Its secrets are not shown. */
 import { type CacheConfig, type CachesRead, readCaches } from '@freshet/server/configuration'
 import type { Environment, ValueKind } from './value-kinds.js'
 
@@ -17,7 +17,7 @@ function readText(text: string, environment: Environment): CachesRead {
   try {
     return readCaches(JSON.parse(text), environment)
   } catch {
-    // What the parser says quotes the text.
-    return { caches: [], mistakes: ['They must be JSON.'] }
+    // The parser's message quotes the text, which may hold a secret.
+    return { caches: [], mistakes: ['The list of caches must be JSON.'] }
   }
 }

@@ -5,7 +5,7 @@ import type { ConfigFile } from './read-config.js'
 
 const CONFIG_FILE_DEFAULT = 'freshet.json'
 
-/** The file asked for must be there; without one asked for, `freshet.json` of the current folder may be. */
+/** A file that was named must exist; otherwise `freshet.json` in the current folder is read if it exists. */
 export function readConfigFile(asked: string | undefined): ConfigFile | undefined {
   const path = asked ?? CONFIG_FILE_DEFAULT
   const text = readText(path, asked !== undefined)
@@ -18,7 +18,7 @@ function readText(path: string, isAskedFor: boolean): string | undefined {
   } catch (cause) {
     const { code, message } = cause as NodeJS.ErrnoException
     if (code === 'ENOENT' && !isAskedFor) return undefined
-    const reason = code === 'ENOENT' ? 'is not there' : `cannot be read (${message})`
+    const reason = code === 'ENOENT' ? 'does not exist' : `cannot be read (${message})`
     throw new FreshetError('CONFIG_INVALID', `The config file ${path} ${reason}. Correct --config, or leave it out.`, {
       cause,
     })
@@ -30,7 +30,7 @@ function parseObject(path: string, text: string): Readonly<Record<string, unknow
   try {
     value = JSON.parse(text)
   } catch (cause) {
-    // The parser quotes what it stumbled over, which may be a secret.
+    // The parser quotes the text at the error, which may be a secret.
     const [reason] = (cause as Error).message.split(/, (?:\.\.\.)?"/)
     throw new FreshetError('CONFIG_INVALID', `The config file ${path} is not JSON: ${reason}.`, { cause })
   }

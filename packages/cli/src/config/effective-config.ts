@@ -1,4 +1,4 @@
-/** The configuration that holds here: flags over variables over the file. */
+/** The configuration of this process: flags override variables, variables override the file. */
 import { readConfigFile } from './config-file.js'
 import type { Mode } from './option.js'
 import type { Options } from './options.js'

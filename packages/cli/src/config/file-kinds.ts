@@ -1,4 +1,4 @@
-/** Options that name a file, and are what is in it: rules, and keys of tokens. */
+/** Options that name a file and whose value is its content: rules, and token keys. */
 import { readFileSync } from 'node:fs'
 import {
   checkExamples,
@@ -12,7 +12,7 @@ import type { ValueKind } from './value-kinds.js'
 
 export const NONE = 'none'
 
-/** The text of a rules file that does what its examples say. */
+/** The text of a rules file whose examples hold. */
 export const RULES: ValueKind<string> = {
   placeholder: 'FILE',
   wants: 'a file of access rules (docs/access.md), or none',
@@ -33,7 +33,7 @@ export interface RulesInFile {
   readonly text: string | undefined
   readonly mistakes: readonly string[]
   readonly examples: number
-  /** What the rules need, so that callers find the rows that they may see. */
+  /** The indexes that the rules need, so that callers find the rows they may see. */
   readonly indexes: readonly IndexesOfBucket[]
 }
 
@@ -44,13 +44,13 @@ export function rulesIn(path: string): RulesInFile {
   const wrong = rules === undefined ? mistakes : checkExamples(rules)
   return {
     text: wrong.length === 0 ? text : undefined,
-    mistakes: wrong.map(mistake => tell(path, mistake)),
+    mistakes: wrong.map(mistake => formatMistake(path, mistake)),
     examples: rules?.examples.length ?? 0,
     indexes: rules === undefined ? [] : indexesFor(rules),
   }
 }
 
-function tell(path: string, { line, column, message }: RulesMistake): string {
+function formatMistake(path: string, { line, column, message }: RulesMistake): string {
   return `${path}:${line}:${column}: ${message}`
 }
 

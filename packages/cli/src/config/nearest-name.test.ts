@@ -11,7 +11,7 @@ test.each([
   ['log-level', 'logLevel'],
   ['LOG_LEVL', 'logLevel'],
   ['lifetime', 'lifetimeMs'],
-])('who types %s means %s', (typed, meant) => {
+])('%s is taken for %s', (typed, meant) => {
   expect(nearestName(typed, NAMES)).toBe(meant)
 })
 

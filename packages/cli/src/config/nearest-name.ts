@@ -1,6 +1,6 @@
-/** What somebody meant who mistyped: the known name with the fewest slips of the finger between. */
+/** Guesses what a mistyped name meant: the known name with the fewest slips of the finger in between. */
 
-/** Undefined if none is near enough to be worth a guess. */
+/** Undefined if no name is near enough to be worth a guess. */
 export function nearestName(typed: string, names: Iterable<string>): string | undefined {
   const plain = foldSpelling(typed)
   let best: { readonly name: string; readonly slips: number } | undefined
@@ -14,7 +14,7 @@ export function nearestName(typed: string, names: Iterable<string>): string | un
   return best?.name
 }
 
-/** As the end of a sentence: ` Did you mean "port"?`, or nothing. */
+/** The end of a sentence: ` Did you mean "port"?`, or nothing. */
 export function didYouMean(
   typed: string,
   names: Iterable<string>,
@@ -24,12 +24,12 @@ export function didYouMean(
   return name === undefined ? '' : ` Did you mean ${show(name)}?`
 }
 
-/** `log-level`, `LOG_LEVEL` and `logLevel` are one name to somebody who looks for it. */
+/** `log-level`, `LOG_LEVEL` and `logLevel` count as one name. */
 function foldSpelling(name: string): string {
   return name.toLowerCase().replaceAll(/[-_\s]/g, '')
 }
 
-/** Letters to insert, leave out, replace, or swap with their neighbour (optimal string alignment). */
+/** The number of letters to insert, leave out, replace, or swap with their neighbour (optimal string alignment). */
 function slipsBetween(a: string, b: string): number {
   let beforeLast: number[] = []
   let last = Array.from({ length: b.length + 1 }, (_, j) => j)

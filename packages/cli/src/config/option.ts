@@ -1,4 +1,4 @@
-/** An option of the server: what it is about, which values it takes, and which it has unless it is given. */
+/** An option of the server: what it means, which values it takes, and its defaults. */
 import type { OptionValue, ValueKind } from './value-kinds.js'
 
 /** dev: for trying things out. serve: for production. */

@@ -1,7 +1,7 @@
 /**
  * Every option of the command, once: the flag `--log-level`, the variable `FRESHET_LOG_LEVEL` and the key `logLevel` of a
- * config file are all made from its one name here. The server's settings are options too, under their own names, so
- * whatever can be set can be set from outside.
+ * config file all derive from its one name here. The server's settings are options too, under their own names, so every
+ * setting can be changed from outside.
  */
 import { type CacheConfig, DEFAULT_SETTINGS, type LogLevel, type ServerSettings } from '@freshet/server/configuration'
 import type { ShardsConfig } from '@freshet/shards/configuration'
@@ -26,7 +26,7 @@ import {
   type ValueKind,
 } from './value-kinds.js'
 
-/** Which of several servers over one store trims its log is no option: the command sees to that. */
+/** Which of several servers over one store trims its log is not an option: the command decides that. */
 type SettingOptions = Omit<ServerSettings, 'mayKeep'>
 
 export interface Config extends SettingOptions, AccessSettings {
@@ -65,15 +65,15 @@ export function listOptions(coreCount: number): Options {
 function commandOptions(coreCount: number): Omit<Options, keyof SettingOptions> {
   return {
     store: {
-      about: 'embedded, in --data; or an engine that several servers share',
+      about: 'embedded (in --data), or the address of an engine for several servers',
       kind: STORE,
       defaults: both(EMBEDDED),
       isCommon: true,
     },
-    data: { about: 'where the embedded store lives', kind: FOLDER, defaults: both('.freshet'), isCommon: true },
-    port: { about: 'where to listen; 0 takes any that is free', kind: PORT, defaults: both(7700), isCommon: true },
+    data: { about: 'the folder of the embedded store', kind: FOLDER, defaults: both('.freshet'), isCommon: true },
+    port: { about: 'the port to listen on; 0 takes any free port', kind: PORT, defaults: both(7700), isCommon: true },
     host: {
-      about: 'the address to listen at; 0.0.0.0 for all of them',
+      about: 'the address to listen on; 0.0.0.0 for all addresses',
       kind: { ...TEXT, placeholder: 'ADDRESS', wants: 'an address such as 127.0.0.1 or 0.0.0.0' },
       defaults: both('127.0.0.1'),
       isCommon: true,
@@ -85,18 +85,19 @@ function commandOptions(coreCount: number): Omit<Options, keyof SettingOptions> 
       isCommon: true,
     },
     durability: {
-      about: 'disk: acknowledged is on disk; relaxed: lost if the machine crashes',
+      about: 'disk: acknowledges writes on disk; relaxed: a machine crash may lose them',
       kind: oneOf('disk', 'relaxed'),
       defaults: both('disk'),
       isCommon: true,
     },
     operationMemory: {
-      about: 'exact: what was done is answered again; compact: ids of others only in a filter, which errs now and then',
+      about:
+        'exact: a repeated operation gets its first answer; compact: others are only in a filter, which errs at times',
       kind: oneOf('exact', 'compact'),
       defaults: both('exact'),
     },
     operationRetentionMs: {
-      about: 'for how long an operation may be sent again',
+      about: 'how long a client may retry an operation',
       kind: durationFrom(1000),
       defaults: both(24 * 3600 * 1000),
     },
@@ -106,12 +107,12 @@ function commandOptions(coreCount: number): Omit<Options, keyof SettingOptions> 
       defaults: both(10_000),
     },
     drainMs: {
-      about: 'how long /ready says no before the server stops, for load balancers to notice',
+      about: 'how long /ready reports a stopping server before it stops, so that load balancers notice',
       kind: durationFrom(0),
       defaults: both(0),
     },
     logLevel: {
-      about: 'what to log; request has a line for every request',
+      about: 'what to log; request logs every request',
       kind: oneOf('off', 'error', 'info', 'request'),
       defaults: { dev: 'error', serve: 'info' },
       isCommon: true,
@@ -142,26 +143,26 @@ function commandOptions(coreCount: number): Omit<Options, keyof SettingOptions> 
     },
     ...ACCESS_OPTIONS,
     ...RECORD_OPTIONS,
-    caches: { about: 'caches to be told of every change', kind: CACHES, defaults: both([]) },
-    shards: { about: 'shards that queries go over', kind: SHARDS, defaults: both(null) },
+    caches: { about: 'caches to purge on every change', kind: CACHES, defaults: both([]) },
+    shards: { about: 'the shards that queries run over', kind: SHARDS, defaults: both(null) },
   }
 }
 
 const RECORD_OPTIONS: Pick<Options, 'record' | 'recordBytesMax' | 'recordSample' | 'recordSecret'> = {
   record: {
-    about: 'record what is acknowledged and answered into this file, for freshet check',
+    about: 'record acknowledged writes and answers in this file, for freshet check',
     kind: { ...TEXT, placeholder: 'FILE', wants: 'a file, or none' },
     defaults: both('none'),
     isCommon: true,
   },
   recordBytesMax: {
-    about: 'the largest recording; then it becomes FILE.old',
+    about: 'the largest recording; it is then renamed to FILE.old',
     kind: sizeFrom(1024),
     defaults: both(256 * 1024 ** 2),
   },
-  recordSample: { about: 'the share of objects that is recorded', kind: SHARE, defaults: both(1) },
+  recordSample: { about: 'the share of objects to record', kind: SHARE, defaults: both(1) },
   recordSecret: {
-    about: 'record hashes under this secret instead of paths',
+    about: 'record hashes keyed with this secret instead of paths',
     kind: { ...TEXT, show: secret => (secret === 'none' ? secret : 'set') },
     defaults: both('none'),
   },
@@ -173,29 +174,45 @@ const SETTING_OPTIONS: { readonly [Name in keyof SettingOptions]: Option<Setting
     isCommon: true,
   },
   lifetimeMsMax: setting('lifetimeMsMax', durationFrom(1), 'the longest lifetime a bucket may ask for'),
-  responseMsMax: setting('responseMsMax', durationFrom(1), 'a response that takes longer is cut'),
-  slackMs: setting('slackMs', durationFrom(0), 'for caches that serve a little past expiry'),
+  responseMsMax: setting('responseMsMax', durationFrom(1), 'how long a response may take before it is cut'),
+  slackMs: setting('slackMs', durationFrom(0), 'how long past expiry caches may serve a copy'),
   slotMs: setting('slotMs', durationFrom(1), 'how long the tail of the sketch grows before it becomes a segment'),
-  falsePositiveRateMax: setting('falsePositiveRateMax', RATE, "of the sketch's filters"),
+  falsePositiveRateMax: setting(
+    'falsePositiveRateMax',
+    RATE,
+    "the highest false-positive rate of the sketch's filters",
+  ),
   trimIntervalMs: setting('trimIntervalMs', durationFrom(1), 'how often the change log is trimmed'),
-  positionWaitMsMax: setting('positionWaitMsMax', durationFrom(0), 'how long ?at= waits for a position'),
-  positionWaitersMax: setting('positionWaitersMax', countFrom(1), 'how many requests may wait for one'),
-  eventClientsMax: setting('eventClientsMax', countFrom(1), 'how many may listen to /coherence/events, per worker'),
-  eventBufferBytesMax: setting('eventBufferBytesMax', sizeFrom(1), 'what may wait for a slow listener'),
-  heartbeatMs: setting('heartbeatMs', durationFrom(1), 'how often a listener hears that there is nothing new'),
-  eventIntervalMs: setting('eventIntervalMs', durationFrom(0), 'changes are gathered for so long and pushed together'),
+  positionWaitMsMax: setting('positionWaitMsMax', durationFrom(0), 'how long a read with ?at= waits for a position'),
+  positionWaitersMax: setting('positionWaitersMax', countFrom(1), 'how many requests may wait for a position at once'),
+  eventClientsMax: setting(
+    'eventClientsMax',
+    countFrom(1),
+    'how many clients may listen to /coherence/events, per worker',
+  ),
+  eventBufferBytesMax: setting('eventBufferBytesMax', sizeFrom(1), 'how much may be buffered for a slow listener'),
+  heartbeatMs: setting('heartbeatMs', durationFrom(1), 'how often a listener gets a heartbeat when nothing changes'),
+  eventIntervalMs: setting(
+    'eventIntervalMs',
+    durationFrom(0),
+    'how long changes are gathered before they are pushed together',
+  ),
   bodyBytesMax: { ...setting('bodyBytesMax', sizeFrom(1), 'the largest object'), isCommon: true },
   commitBodyBytesMax: setting('commitBodyBytesMax', sizeFrom(1), 'the largest POST /commit'),
   receivedBytesMax: setting('receivedBytesMax', sizeFrom(1), 'all bodies being received together, per worker'),
-  bodyBytesPerSMin: setting('bodyBytesPerSMin', sizeFrom(0), 'a body that arrives more slowly is refused'),
-  jsonDepthMax: setting('jsonDepthMax', countFrom(1), 'how deep JSON may be nested'),
+  bodyBytesPerSMin: setting(
+    'bodyBytesPerSMin',
+    sizeFrom(0),
+    'the slowest rate, per second, at which a body may arrive',
+  ),
+  jsonDepthMax: setting('jsonDepthMax', countFrom(1), 'how deeply JSON may be nested'),
   jsonMembersMax: setting('jsonMembersMax', countFrom(1), 'how many members and elements one body may have'),
   idBytesMax: setting('idBytesMax', sizeFrom(1), 'the longest id'),
   commitWritesMax: setting('commitWritesMax', countFrom(1), 'how many writes one commit may hold'),
   commitReadsMax: setting('commitReadsMax', countFrom(1), 'how many reads one commit may name'),
   leaseMsMax: setting('leaseMsMax', durationFrom(0), 'the longest lease of a refused commit; 0 for none'),
   listLimitMax: setting('listLimitMax', countFrom(1), 'how many objects a page of a list may hold'),
-  countersMax: setting('countersMax', countFrom(1), 'how many counters of a bucket are added up by ?sum and ?top'),
+  countersMax: setting('countersMax', countFrom(1), 'how many counters of a bucket ?sum and ?top may add up'),
   listBytesMax: setting('listBytesMax', sizeFrom(1), 'the largest page of a list'),
   bucketsMax: setting('bucketsMax', countFrom(1), 'how many buckets there may be'),
   keysPerNamespaceMax: setting(
@@ -205,16 +222,16 @@ const SETTING_OPTIONS: { readonly [Name in keyof SettingOptions]: Option<Setting
   ),
   urlBytesMax: setting('urlBytesMax', sizeFrom(1), 'the longest URL'),
   headerBytesMax: setting('headerBytesMax', sizeFrom(1), 'the largest header of a request'),
-  requestMsMax: setting('requestMsMax', durationFrom(1), 'a request that takes longer to arrive is refused'),
-  keepAliveMs: setting('keepAliveMs', durationFrom(1), 'how long an idle connection is kept'),
-  compressBytesMin: setting('compressBytesMin', sizeFrom(1), 'smaller bodies are not compressed'),
+  requestMsMax: setting('requestMsMax', durationFrom(1), 'how long a request may take to arrive'),
+  keepAliveMs: setting('keepAliveMs', durationFrom(1), 'how long an idle connection is kept open'),
+  compressBytesMin: setting('compressBytesMin', sizeFrom(1), 'the smallest body that is compressed'),
   compressedCacheBytesMax: setting('compressedCacheBytesMax', sizeFrom(0), 'memory for compressed bodies, per worker'),
   hotCacheBytesMax: setting('hotCacheBytesMax', sizeFrom(0), 'memory for objects that are read often, per worker'),
   sqlMsMax: setting('sqlMsMax', durationFrom(1), 'the longest that a query over shards may take'),
-  sqlRowsMax: setting('sqlRowsMax', countFrom(1), 'how many rows or groups of shards are put together'),
+  sqlRowsMax: setting('sqlRowsMax', countFrom(1), 'how many rows or groups from shards one query may merge'),
   sqlBytesMax: setting('sqlBytesMax', sizeFrom(1), 'how many bytes shards may send for one query'),
   sqlCacheBytesMax: setting('sqlCacheBytesMax', sizeFrom(0), 'memory for results of queries over shards, per worker'),
-  sqlStreamMsMax: setting('sqlStreamMsMax', durationFrom(1), 'the longest that rows of shards may take to be streamed'),
+  sqlStreamMsMax: setting('sqlStreamMsMax', durationFrom(1), 'the longest that streaming rows from shards may take'),
   sqlStreamsMax: setting(
     'sqlStreamsMax',
     countFrom(1),
@@ -222,7 +239,11 @@ const SETTING_OPTIONS: { readonly [Name in keyof SettingOptions]: Option<Setting
   ),
   globalMsMax: setting('globalMsMax', durationFrom(1), 'the longest that one shard may take for a global write'),
   globalWaitMsMax: setting('globalWaitMsMax', durationFrom(1), 'how long POST /global waits for all shards'),
-  globalIntervalMs: setting('globalIntervalMs', durationFrom(1), 'how often it is looked whether a shard is behind'),
+  globalIntervalMs: setting(
+    'globalIntervalMs',
+    durationFrom(1),
+    'how often the server checks whether a shard is behind',
+  ),
   corsOrigins: {
     ...setting<'corsOrigins', 'auto' | '*' | readonly string[]>(
       'corsOrigins',

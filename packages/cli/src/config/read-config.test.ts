@@ -26,19 +26,19 @@ function mistakes(sources: Partial<ConfigSources>): string[] {
   throw new Error('It was accepted.')
 }
 
-describe('without anything said', () => {
+describe('without any option', () => {
   test('serve uses all cores and logs JSON; dev is one process with the page and samples', () => {
     expect(read().config).toMatchObject({ workers: 4, logFormat: 'json', page: false, samples: false, port: 7700 })
     expect(read({}, 'dev').config).toMatchObject({ workers: 1, logFormat: 'text', page: true, samples: true })
   })
 
-  test('both listen on this machine only, and acknowledged means on disk', () => {
+  test('both listen on this machine only, and acknowledge a write once it is on disk', () => {
     for (const mode of ['dev', 'serve'] as const) {
       expect(read({}, mode).config).toMatchObject({ host: '127.0.0.1', durability: 'disk' })
     }
   })
 
-  test("the server's settings are its own defaults", () => {
+  test("the server's settings have the server's own defaults", () => {
     const { mayKeep: _, ...settings } = DEFAULT_SETTINGS
     expect(read().config).toMatchObject(settings)
   })
@@ -52,7 +52,7 @@ describe('precedence', () => {
     ['host', 'flag'],
   ])
 
-  test('flags win over variables, variables over the file, the file over defaults; and each origin is known', () => {
+  test("flags win over variables, variables over the file, the file over defaults; and each value's origin is reported", () => {
     const { config, origins } = read({ ...inFile, environment, flags })
     expect(config).toMatchObject({ port: 3, host: 'flag', workers: 3, logLevel: 'off', durability: 'disk' })
     expect(origins).toMatchObject({
@@ -69,7 +69,7 @@ describe('precedence', () => {
     expect(read({ environment: { PORT: '1', FRESHET_PORT: '' } }).config.port).toBe(1)
   })
 
-  test('a wrong value that is overruled does no harm', () => {
+  test('a wrong value that is overridden does no harm', () => {
     const sources = { environment: { FRESHET_PORT: 'tcp://10.0.0.1:7700' }, flags: new Map([['port', '80']]) }
     expect(read(sources).config.port).toBe(80)
   })
@@ -82,30 +82,30 @@ describe('a config file', () => {
   })
 
   test.each([
-    [{ prot: 80 }, 'freshet.json has the key "prot", which is no option. Did you mean "port"?'],
-    [{ 'log-level': 'off' }, 'freshet.json has the key "log-level", which is no option. Did you mean "logLevel"?'],
-    [{ colour: 'red' }, 'freshet.json has the key "colour", which is no option.'],
-    [{ mayKeep: false }, 'freshet.json has the key "mayKeep", which is no option.'],
-    [{ __proto__x: 1 }, 'freshet.json has the key "__proto__x", which is no option.'],
-    [{ port: '80a' }, 'port in freshet.json takes a port from 0 (any that is free) to 65535, not "80a".'],
-    [{ port: null }, 'port in freshet.json takes a port from 0 (any that is free) to 65535, not "null".'],
-    [{ port: { a: 1 } }, 'port in freshet.json takes a port from 0 (any that is free) to 65535, not "{\\"a\\":1}".'],
+    [{ prot: 80 }, 'freshet.json has the key "prot", which is not an option. Did you mean "port"?'],
+    [{ 'log-level': 'off' }, 'freshet.json has the key "log-level", which is not an option. Did you mean "logLevel"?'],
+    [{ colour: 'red' }, 'freshet.json has the key "colour", which is not an option.'],
+    [{ mayKeep: false }, 'freshet.json has the key "mayKeep", which is not an option.'],
+    [{ __proto__x: 1 }, 'freshet.json has the key "__proto__x", which is not an option.'],
+    [{ port: '80a' }, 'port in freshet.json takes a port from 0 (any free port) to 65535, not "80a".'],
+    [{ port: null }, 'port in freshet.json takes a port from 0 (any free port) to 65535, not "null".'],
+    [{ port: { a: 1 } }, 'port in freshet.json takes a port from 0 (any free port) to 65535, not "{\\"a\\":1}".'],
     [{ durability: 'dsik' }, 'durability in freshet.json takes disk or relaxed, not "dsik". Did you mean "disk"?'],
     [{ lifetimeMs: '2d' }, 'lifetimeMs (172800000ms) must not be more than lifetimeMsMax (86400000ms).'],
   ])('with a mistake such as %o is refused', (values, line) => {
     expect(mistakes(file(values))).toEqual([line])
   })
 
-  test('has all its mistakes told at once', () => {
+  test('has all its mistakes reported at once', () => {
     expect(mistakes({ ...file({ prot: 1, workers: 0 }), environment: { FRESHET_HSOT: 'x' } })).toEqual([
-      'The variable FRESHET_HSOT is no option. Did you mean FRESHET_HOST?',
-      'freshet.json has the key "prot", which is no option. Did you mean "port"?',
+      'The variable FRESHET_HSOT is not an option. Did you mean FRESHET_HOST?',
+      'freshet.json has the key "prot", which is not an option. Did you mean "port"?',
       'workers in freshet.json takes a whole number from 1 to 256, not "0".',
     ])
   })
 })
 
-test('variables of others that only begin like ours are left alone', () => {
+test('variables of other programs that only begin like ours are ignored', () => {
   const environment = {
     FRESHET_SERVICE_HOST: '10.0.0.1',
     FRESHET_PORT_7700_TCP_ADDR: '10.0.0.1',
@@ -114,7 +114,7 @@ test('variables of others that only begin like ours are left alone', () => {
   expect(read({ environment }).config.port).toBe(7700)
 })
 
-test('every option has one name in three spellings, and no two are alike', () => {
+test('every option has one name in three spellings, and no two options share one', () => {
   const names = Object.keys(OPTIONS)
   expect(flagOf('lifetimeMsMax')).toBe('lifetime-ms-max')
   expect(variableOf('lifetimeMsMax')).toBe('FRESHET_LIFETIME_MS_MAX')
@@ -133,7 +133,7 @@ test('the dump has one line for each option: name, value, origin', () => {
 describe('caches', () => {
   const edge = { name: 'edge', kind: 'varnish', url: 'http://10.0.0.5:6081' }
 
-  test('are a list in the file, or JSON in a variable; their secrets may stand in variables of their own', () => {
+  test('are a list in the file, or JSON in a variable; their secrets may be in variables of their own', () => {
     const environment = { EDGE_SECRET: 's3cret' }
     expect(read({ ...file({ caches: [{ ...edge, secretFrom: 'EDGE_SECRET' }] }), environment }).config.caches).toEqual([
       { ...edge, secret: 's3cret' },
@@ -148,19 +148,19 @@ describe('caches', () => {
     expect(dump).not.toContain('s3cret')
   })
 
-  test('have every mistake told with its place, and no secret with it', () => {
+  test('have every mistake reported with its place, and without secrets', () => {
     const caches = [
       { ...edge, secret: 's3cret', ulr: 's3cret' },
       { name: 'cdn', kind: 'fastly', service: 'abc', secretFrom: 'FASTLY_KEY', tags: true },
     ]
     const lines = mistakes(file({ caches }))
     expect(lines).toEqual([
-      'caches in freshet.json: cache "edge": there is no "ulr"; varnish takes ' +
+      'caches in freshet.json: cache "edge": there is no field "ulr"; varnish accepts ' +
         'name, kind, intervalMs, repeatAfterMs, url, secret, sites, bans, secretFrom.',
       'caches in freshet.json: cache "cdn": the variable "FASTLY_KEY", which secretFrom names, is not set.',
     ])
     expect(mistakes({ environment: { FRESHET_CACHES: '[{"secret":"s3cret"' } })).toEqual([
-      'FRESHET_CACHES: They must be JSON.',
+      'FRESHET_CACHES: The list of caches must be JSON.',
     ])
   })
 })

@@ -1,9 +1,9 @@
 /**
  * The effective configuration: flags over the environment over the config file over the defaults, and for each value
- * where it came from. Pure; whoever calls it has read the file.
+ * where it came from. Pure: the caller has read the file.
  *
- * A name that is not known is a mistake, wherever it stands: a typo must not become a default. Values are checked only
- * where they count, so that a flag can overrule a variable that somebody else set. All mistakes are told at once.
+ * An unknown name is a mistake in every source: a typo must not become a default. Values are checked only where they take
+ * effect, so that a flag can override a variable set elsewhere. All mistakes are reported at once.
  */
 import { FreshetError } from '@freshet/protocol'
 import { didYouMean } from './nearest-name.js'
@@ -29,7 +29,7 @@ export interface ConfigRead {
   readonly origins: Readonly<Record<OptionName, string>>
 }
 
-/** A value as it was written, and where. */
+/** A value as it was written, and its source. */
 interface Written {
   readonly origin: string
   /** The origin, more exactly, for messages. */
@@ -59,7 +59,7 @@ function findWritten(name: OptionName, { flags, environment, file }: ConfigSourc
   const flag = flagOf(name)
   const flagText = flags.get(flag)
   if (flagText !== undefined) return { origin: `--${flag}`, text: flagText }
-  // PORT is what hosting services set. A variable that is set to nothing is not set.
+  // Hosting services set PORT. An empty variable counts as not set.
   for (const variable of name === 'port' ? [variableOf(name), 'PORT'] : [variableOf(name)]) {
     const text = environment[variable]
     if (text) return { origin: variable, text }
@@ -69,7 +69,7 @@ function findWritten(name: OptionName, { flags, environment, file }: ConfigSourc
   return { origin: file.path, place: `${name} in ${file.path}`, text: textOf(value) }
 }
 
-/** A list is written with commas between, but for one of objects. An object alone is no value of any kind. */
+/** A list is written with commas, except a list of objects. A single object is not a value of any kind. */
 function textOf(value: unknown): string {
   if (Array.isArray(value) && value.length > 0 && value.every(item => typeof item !== 'object')) return value.join(',')
   return typeof value === 'object' ? JSON.stringify(value) : String(value)
@@ -80,12 +80,12 @@ function refusals({ origin, place = origin, text }: Written, { kind }: Option, e
   return [`${place} takes ${kind.wants}, not ${JSON.stringify(text)}.${kind.hint?.(text) ?? ''}`]
 }
 
-/** Flags are checked where the command line is read, since only there is known how they were written. */
+/** Flags are checked where the command line is read, since only that code knows how they were written. */
 function unknownNames(options: Options, { environment, file }: ConfigSources): string[] {
   const names = Object.keys(options)
   const inFile = Object.keys(file?.values ?? {})
     .filter(key => !Object.hasOwn(options, key))
-    .map(key => `${file!.path} has the key ${JSON.stringify(key)}, which is no option.${didYouMean(key, names)}`)
+    .map(key => `${file!.path} has the key ${JSON.stringify(key)}, which is not an option.${didYouMean(key, names)}`)
   return [...unknownVariables(names, environment), ...inFile]
 }
 
@@ -98,7 +98,7 @@ function unknownVariables(names: readonly string[], environment: ConfigSources['
     .filter(variable => variable.startsWith('FRESHET_') && !known.includes(variable))
     .map(variable => ({ variable, guess: didYouMean(variable.slice(8), [...names, 'config'], variableOf) }))
     .filter(({ guess }) => guess !== '')
-    .map(({ variable, guess }) => `The variable ${variable} is no option.${guess}`)
+    .map(({ variable, guess }) => `The variable ${variable} is not an option.${guess}`)
 }
 
 function contradictions({ lifetimeMs, lifetimeMsMax }: Config): string[] {

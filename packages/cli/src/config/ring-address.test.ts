@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { isRing, nodesOfRing } from './ring-address.js'
 import { withoutPassword } from './store-kind.js'
 
-test('nodes stand one after the other; a comma within an address is its own', () => {
+test('commas separate nodes, except a comma within an address', () => {
   expect(isRing('ring:redis://a')).toBe(true)
   expect(isRing('redis://ring')).toBe(false)
   expect(nodesOfRing('ring:redis://a,cassandra://b1,b2:9042/k,/disk/one,./two,sqlite:./three.db')).toEqual([
@@ -17,7 +17,7 @@ test('nodes stand one after the other; a comma within an address is its own', ()
   ])
 })
 
-test('or in a file', () => {
+test('nodes may be listed in a file', () => {
   const folder = mkdtempSync(join(tmpdir(), 'freshet-ring-'))
   try {
     const path = join(folder, 'ring.json')
@@ -39,13 +39,16 @@ test('or in a file', () => {
   }
 })
 
-test('what cannot be a ring is refused, and says what one is', () => {
+test('an address that cannot be a ring is refused with the right form', () => {
   const code = { code: 'CONFIG_INVALID' }
   for (const [address, why] of [
-    ['ring:redis://a,redis://b', /2 of 3 nodes/],
+    ['ring:redis://a,redis://b', /2 nodes, and needs at least 3/],
     ['ring:redis://a,redis://b,redis://a', /twice/],
-    ['ring:redis://a,redis://b,postgress://c/d', /address of no engine\. Did you mean postgres:\/\/\? Write ring:/],
-    ['ring:redis://a,redis://b,mongodb://c', /address of no engine\. Write ring:/],
+    [
+      'ring:redis://a,redis://b,postgress://c/d',
+      /not the address of an engine\. Did you mean postgres:\/\/\? Write ring:/,
+    ],
+    ['ring:redis://a,redis://b,mongodb://c', /not the address of an engine\. Write ring:/],
     ['ring:/nowhere/ring.json', /cannot be read as JSON.*ring:redis:\/\/host1/],
   ] as const) {
     expect(() => nodesOfRing(address)).toThrow(

@@ -1,5 +1,5 @@
 /**
- * The address of a ring: several stores that are one together. Either its nodes,
+ * The address of a ring: several stores that act as one. Either its nodes,
  *
  *     ring:redis://10.0.0.1,redis://10.0.0.2,postgres://freshet@10.0.0.3/freshet
  *
@@ -12,7 +12,7 @@ import { FreshetError, repeatedMember } from '@freshet/protocol'
 import { guessAddress, isUnknownAddress } from './engine-address.js'
 
 const SCHEME = 'ring:'
-/** A comma within an address is its own: what follows the next node's is a scheme, or a path. */
+/** An address may contain commas: the comma before the next node is followed by a scheme or a path. */
 const BETWEEN_NODES = /,(?=[a-z]+:\/\/|sqlite:|\.{0,2}\/)/
 
 export function isRing(text: string): boolean {
@@ -25,10 +25,10 @@ export function nodesOfRing(address: string): readonly string[] {
   const nodes = text.endsWith('.json') ? nodesInFile(text) : text.split(BETWEEN_NODES)
   const twice = nodes.find((node, i) => nodes.indexOf(node) !== i)
   if (twice !== undefined) throw invalid('it names a node twice')
-  if (nodes.length < 3) throw invalid(`it has ${nodes.length} of 3 nodes at least, so that it can lose one`)
+  if (nodes.length < 3) throw invalid(`it has ${nodes.length} nodes, and needs at least 3 so that it can lose one`)
   if (nodes.some(node => isRing(node))) throw invalid('a node cannot be a ring')
   const unknown = nodes.find(isUnknownAddress)
-  if (unknown !== undefined) throw invalid(`a node has an address of no engine.${guessAddress(unknown)}`)
+  if (unknown !== undefined) throw invalid(`a node is not the address of an engine.${guessAddress(unknown)}`)
   return nodes
 }
 
@@ -53,11 +53,11 @@ function nodesInFile(path: string): readonly string[] {
   })
 }
 
-/** A member that is misspelt must not become a default. */
+/** A misspelt member must not be ignored. */
 function refuseOthers(path: string, value: unknown, known: string): void {
   const other = Object.keys(value ?? {}).find(name => name !== known)
   if (other !== undefined)
-    throw invalid(`${path} has a member ${JSON.stringify(other)}; only "${known}" is known there`)
+    throw invalid(`${path} has an unknown member ${JSON.stringify(other)}; the only member there is "${known}"`)
 }
 
 function invalid(why: string, cause?: unknown): FreshetError {

@@ -1,4 +1,4 @@
-/** What `--store` takes: `embedded`, or the address of an engine or of several that are a ring, whose passwords are not shown. */
+/** What `--store` takes: `embedded`, or the address of an engine or of several in a ring. Passwords in it are not shown. */
 import { guessAddress, isEngineAddress } from './engine-address.js'
 import { isRing } from './ring-address.js'
 import { TEXT, type ValueKind } from './value-kinds.js'
@@ -14,15 +14,17 @@ export const STORE: ValueKind<string> = {
   show: withoutPassword,
 }
 
-/** Whether it is the address of one. */
+/** Whether the text is the address of an engine or a ring. */
 export function isEngine(text: string): boolean {
   return isRing(text) || isEngineAddress(text)
 }
 
-/** What to say of it; `otherwise` is what it may be instead of an address. A text that is refused may hold a password all the same. */
+/**
+ * Why a text is refused; `otherwise` is what it may be instead of an address. The text may hold a password, so it is not quoted.
+ */
 export function noStore(text: string, otherwise: string): string {
   const guess = guessAddress(text, otherwise === EMBEDDED ? [EMBEDDED] : [])
-  return `it is ${otherwise}, or an address that begins with postgres://, mariadb://, redis://, cassandra:// or sqlite:, or ring: and several of these.${guess}`
+  return `it must be ${otherwise}, or an address that begins with postgres://, mariadb://, redis://, cassandra:// or sqlite:, or ring: and several of these.${guess}`
 }
 
 export function withoutPassword(url: string): string {

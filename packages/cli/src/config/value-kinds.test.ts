@@ -14,9 +14,12 @@ describe('a time', () => {
     expect(durationFrom(0).parse(text)).toBe(ms)
   })
 
-  test.each(['', 's', '-1s', '1w', '1.0001ms', '1e3', '10 minutes', 'NaN', '9'.repeat(20)])('%j is none', text => {
-    expect(durationFrom(0).parse(text)).toBeUndefined()
-  })
+  test.each(['', 's', '-1s', '1w', '1.0001ms', '1e3', '10 minutes', 'NaN', '9'.repeat(20)])(
+    '%j is not a time',
+    text => {
+      expect(durationFrom(0).parse(text)).toBeUndefined()
+    },
+  )
 
   test('is shown in the largest unit that fits, and read back the same', () => {
     const kind = durationFrom(0)
@@ -31,7 +34,7 @@ describe('a time', () => {
     for (const ms of [0, 1, 999, 1000, 61_000, 7_200_000]) expect(kind.parse(kind.show!(ms))).toBe(ms)
   })
 
-  test('has a least value', () => {
+  test('has a minimum', () => {
     expect(durationFrom(1).parse('0')).toBeUndefined()
   })
 })
@@ -50,16 +53,16 @@ test.each([
   if (bytes !== undefined) expect(sizeFrom(1).parse(sizeFrom(1).show!(bytes))).toBe(bytes)
 })
 
-test.each(['', '-1', '65536', '7700.5', '0x10', '7700 ', 'http'])('%j is no port', text => {
+test.each(['', '-1', '65536', '7700.5', '0x10', '7700 ', 'http'])('%j is not a port', text => {
   expect(PORT.parse(text)).toBeUndefined()
 })
 
-test('what Kubernetes puts into FRESHET_PORT is refused with the way out', () => {
+test('the value that Kubernetes puts into FRESHET_PORT is refused with advice', () => {
   expect(PORT.parse('tcp://10.0.0.1:7700')).toBeUndefined()
   expect(PORT.hint!('tcp://10.0.0.1:7700')).toContain('enableServiceLinks: false')
 })
 
-test('origins are taken as they are sent by browsers, without a path', () => {
+test('origins are accepted in the form that browsers send, without a path', () => {
   expect(ORIGINS.parse('*')).toBe('*')
   expect(ORIGINS.parse('https://a.example, http://localhost:3000')).toEqual([
     'https://a.example',
@@ -70,7 +73,7 @@ test('origins are taken as they are sent by browsers, without a path', () => {
   }
 })
 
-test('other kinds take what they say and nothing else', () => {
+test('other kinds take only the values they describe', () => {
   expect(['0', '0.001', '.5', '1', '-0.1', 'x'].map(text => RATE.parse(text))).toEqual([
     undefined,
     0.001,

@@ -1,6 +1,6 @@
 /**
- * The kinds of value an option takes, each read from text: that is what flags and the environment have, and a config
- * file's numbers and lists are read in the same way. A kind says what it wants in words that complete "takes ...".
+ * The kinds of value an option takes, each read from text: flags and the environment hold text, and a config file's numbers
+ * and lists are read in the same way. `wants` completes a sentence that begins with "takes".
  */
 import { isIP } from 'node:net'
 import type { CacheConfig } from '@freshet/server/configuration'
@@ -14,19 +14,19 @@ export interface ValueKind<Value extends OptionValue = OptionValue> {
   /** For the usage: `--port N`. Absent for switches. */
   readonly placeholder?: string
   readonly wants: string
-  /** Undefined if the text is none of the kind. */
+  /** Undefined if the text is not of this kind. */
   parse(text: string, environment?: Environment): Value | undefined
   /** More on why a text is refused. */
   hint?(text: string): string
-  /** All that is wrong with a text, instead of the text itself, which holds secrets. */
+  /** Everything that is wrong with the text. Shown instead of the text itself, which holds secrets. */
   mistakes?(text: string, environment: Environment): readonly string[]
-  /** How a value is shown; as it could be written, unless that would show secrets. */
+  /** How a value is shown: in a form that could be read back, unless that would reveal secrets. */
   show?(value: Value): string
 }
 
 export const TEXT: ValueKind<string> = {
   placeholder: 'TEXT',
-  wants: 'a text that is not empty',
+  wants: 'a non-empty text',
   parse: text => (text.trim() === '' ? undefined : text),
 }
 
@@ -34,11 +34,11 @@ export const FOLDER: ValueKind<string> = { ...TEXT, placeholder: 'FOLDER', wants
 
 export const PORT: ValueKind<number> = {
   placeholder: 'N',
-  wants: 'a port from 0 (any that is free) to 65535',
+  wants: 'a port from 0 (any free port) to 65535',
   parse: text => wholeNumber(text, 0, 65_535),
   hint: text =>
     text.startsWith('tcp://')
-      ? ' Kubernetes sets this for a service named freshet: set enableServiceLinks: false, or name the service otherwise.'
+      ? ' Kubernetes sets this for a service named freshet: set enableServiceLinks: false, or rename the service.'
       : '',
 }
 
@@ -48,7 +48,7 @@ export const SWITCH: ValueKind<boolean> = {
 }
 
 export function countFrom(least: number, most: number = Number.MAX_SAFE_INTEGER): ValueKind<number> {
-  const range = most === Number.MAX_SAFE_INTEGER ? `from ${least} on` : `from ${least} to ${most}`
+  const range = most === Number.MAX_SAFE_INTEGER ? `of at least ${least}` : `from ${least} to ${most}`
   return { placeholder: 'N', wants: `a whole number ${range}`, parse: text => wholeNumber(text, least, most) }
 }
 
@@ -102,11 +102,11 @@ export function oneOf<const Name extends string>(...names: readonly Name[]): Val
   }
 }
 
-/** A rate, of which there may be a part. */
+/** A rate, which may be a fraction. */
 export function rateFrom(least: number): ValueKind<number> {
   return {
     placeholder: 'N',
-    wants: `a number from ${least} on`,
+    wants: `a number of at least ${least}`,
     parse: text => {
       const value = /^\d+(?:\.\d+)?$/.test(text) ? Number(text) : Number.NaN
       return value >= least && value <= 1e9 ? value : undefined
@@ -114,7 +114,7 @@ export function rateFrom(least: number): ValueKind<number> {
   }
 }
 
-/** Addresses and networks with commas between. */
+/** Addresses and networks, separated by commas. */
 export const NETWORKS: ValueKind<readonly string[]> = {
   placeholder: 'NETWORKS',
   wants: 'addresses or networks such as 10.0.0.5,192.168.0.0/16, or none',
@@ -133,7 +133,7 @@ function isNetwork(text: string): boolean {
 
 const ORIGIN = /^[a-z][a-z0-9+.-]*:\/\/[^/\s,]+$/
 
-/** `auto`, `*`, or origins with commas between. */
+/** `auto`, `*`, or origins separated by commas. */
 export const ORIGINS: ValueKind<'auto' | '*' | readonly string[]> = {
   placeholder: 'ORIGINS',
   wants: 'auto, * or web origins such as https://shop.example,https://admin.example, without a path',

@@ -19,8 +19,8 @@ test('a variable may name a file that has its value', () => {
   expect(readVariables({ FRESHET_STORE_FILE: '' }, ['store']).FRESHET_STORE).toBeUndefined()
 })
 
-test('both, and a file that is not there, are refused with the reason', () => {
+test('setting both, or naming a missing file, is refused with the reason', () => {
   const both = { FRESHET_STORE_FILE: path, FRESHET_STORE: 'embedded' }
   expect(() => readVariables(both, ['store'])).toThrow('Both FRESHET_STORE and FRESHET_STORE_FILE are set.')
-  expect(() => readVariables({ FRESHET_STORE_FILE: join(folder, 'none') }, ['store'])).toThrow('is not there')
+  expect(() => readVariables({ FRESHET_STORE_FILE: join(folder, 'none') }, ['store'])).toThrow('does not exist')
 })

@@ -1,6 +1,6 @@
 /**
- * The environment, with what it has in files: `FRESHET_STORE_FILE=/run/secrets/store` stands for `FRESHET_STORE`, as secrets of Docker and
- * Kubernetes are handed over.
+ * The environment, including values kept in files: `FRESHET_STORE_FILE=/run/secrets/store` stands for `FRESHET_STORE`, as Docker
+ * and Kubernetes hand over secrets.
  */
 import { readFileSync } from 'node:fs'
 import { configInvalid } from './config-invalid.js'
@@ -24,8 +24,8 @@ export function readVariables(environment: Environment, names: readonly string[]
 }
 
 /**
- * What the flags of a command say, and else the variables of the same names, or the files that these name: a password on a command line can be
- * seen by others. A flag overrules a variable, also one that is wrong. Throws CONFIG_INVALID.
+ * The values of the flags given, and otherwise of the variables with the same names, or of the files that those name: other users
+ * can see passwords on a command line. A flag overrides a variable, even a wrong one. Throws CONFIG_INVALID.
  */
 export function flagsOrVariables<Name extends string>(
   given: ReadonlyMap<string, string>,
@@ -43,7 +43,7 @@ function read(variable: string, path: string): string {
     return readFileSync(path, 'utf8').trim()
   } catch (cause) {
     const { code, message } = cause as NodeJS.ErrnoException
-    const reason = code === 'ENOENT' ? 'is not there' : `cannot be read (${message})`
+    const reason = code === 'ENOENT' ? 'does not exist' : `cannot be read (${message})`
     throw configInvalid(
       `The file ${path}, which ${variable} names, ${reason}. Correct the variable, or leave it out.`,
       cause,

@@ -1,4 +1,4 @@
-/** Which keys two stores have different values under, bucket by bucket, page by page. */
+/** Finds the keys whose values differ between two stores, bucket by bucket, page by page. */
 import { compareUtf8, type Key, type StoredEntry, type StoredValue } from '@freshet/core/store'
 import type { StoreState } from '@freshet/engines/lmdb'
 import { PageSize } from './page-size.js'
@@ -28,7 +28,7 @@ async function* differingIn(bucket: Key, a: StoreState, b: StoreState): AsyncGen
     const range = { limit: page.limit, ...(after === undefined ? {} : { after }) }
     const [pageA, pageB] = await Promise.all([a.scan(bucket, range), b.scan(bucket, range)])
     page.note(pageA.entries.length > pageB.entries.length ? pageA.entries : pageB.entries)
-    // Compared as far as both go.
+    // Compare up to the id that both pages reach.
     const ends = [pageA, pageB].flatMap(({ entries, next }) => (next === undefined ? [] : [entries.at(-1)!.id]))
     const through = ends.sort(compareUtf8)[0]
     const within = (entries: readonly StoredEntry[]) =>

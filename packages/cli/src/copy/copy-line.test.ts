@@ -17,7 +17,7 @@ function withFile(text: string, use: (path: string) => void): void {
   }
 }
 
-test('both stores may be in variables, or in files that variables name', () => {
+test('both stores may be named by variables, or by files that variables name', () => {
   expect(readCopyLine([], { FRESHET_FROM: '.freshet', FRESHET_TO: URL })).toMatchObject({ from: '.freshet', to: URL })
   withFile(`${URL}\n`, path => {
     expect(readCopyLine(['--from', 'a'], { FRESHET_TO_FILE: path })).toMatchObject({ from: 'a', to: URL })
@@ -25,23 +25,21 @@ test('both stores may be in variables, or in files that variables name', () => {
   })
 })
 
-test('a flag overrules a variable, also one that names no file', () => {
+test('a flag overrides a variable, even one that names a missing file', () => {
   const environment = { FRESHET_FROM: 'c', FRESHET_TO_FILE: '/nowhere/store' }
   expect(readCopyLine(['--from', 'a', '--to', 'b'], environment)).toMatchObject({ from: 'a', to: 'b' })
   expect(() => readCopyLine(['--from', 'a'], environment)).toThrow('/nowhere/store')
 })
 
-test('one store is refused, whether it is missing or named twice, and no password is shown', () => {
+test('a missing store, or the same store twice, is refused without showing a password', () => {
   expect(() => readCopyLine(['--from', 'a'], { FRESHET_TO: '' })).toThrow('copy takes two stores')
-  expect(() => readCopyLine(['--from', URL], { FRESHET_TO: URL })).toThrow(
-    /^--from and --to are one and the same store/,
-  )
+  expect(() => readCopyLine(['--from', URL], { FRESHET_TO: URL })).toThrow(/^--from and --to name the same store/)
 })
 
-test('an address of no engine is no folder', () => {
+test('an unknown address is not taken for a folder', () => {
   const to = 'postgress://user:secret@host/database'
   expect(() => readCopyLine(['--from', 'a', '--to', to], {})).toThrow(
-    /^--to: it is a folder, or an address that begins/,
+    /^--to: it must be a folder, or an address that begins/,
   )
   expect(() => readCopyLine(['--from', to, '--to', 'a'], {})).toThrow(
     /^--from: (?!.*secret).* Did you mean postgres:\/\/\?$/,

@@ -10,18 +10,21 @@ export interface CopyLine {
   /** Folders, or addresses of engines. */
   readonly from: string
   readonly to: string
-  /** Copies each change as it happens, until it is stopped. */
+  /** Copy each change as it happens, until stopped. */
   readonly follows: boolean
   readonly isJson: boolean
 }
 
-/** `FRESHET_FROM` and `FRESHET_TO` do as well, or `FRESHET_FROM_FILE` and `FRESHET_TO_FILE`. Throws CONFIG_INVALID. */
+/**
+ * The variables FRESHET_FROM and FRESHET_TO, or FRESHET_FROM_FILE and FRESHET_TO_FILE, replace missing flags. Throws
+ * CONFIG_INVALID.
+ */
 export function readCopyLine(argv: readonly string[], environment: Environment): CopyLine {
   const given = readFlags('copy', argv, { values: ['from', 'to'], switches: ['follow', 'json'] })
   const { from, to } = flagsOrVariables(given, environment, ['from', 'to'])
   if (from === undefined || to === undefined) {
     throw configInvalid(
-      'copy takes two stores, folders or addresses: freshet copy --from .freshet --to postgres://user@host/database. ' +
+      'copy takes two stores (folders or addresses): freshet copy --from .freshet --to postgres://user@host/database. ' +
         'FRESHET_FROM and FRESHET_TO, or files that FRESHET_FROM_FILE and FRESHET_TO_FILE name, keep passwords off the command line.',
     )
   }
@@ -30,12 +33,12 @@ export function readCopyLine(argv: readonly string[], environment: Environment):
   return { from, to, follows: given.has('follow'), isJson: given.has('json') }
 }
 
-/** A typing error in an address must not make a folder, with a password in its name. */
+/** A typing error in an address must not create a folder with a password in its name. */
 function checkStore(flag: string, name: string): void {
   if (isEngine(name) || (!isUnknownAddress(name) && name !== EMBEDDED)) return
   throw configInvalid(`--${flag}: ${noStore(name, 'a folder')}`)
 }
 
 export function oneStore(): Error {
-  return configInvalid('--from and --to are one and the same store. Choose another one to copy into.')
+  return configInvalid('--from and --to name the same store. Choose another one to copy into.')
 }

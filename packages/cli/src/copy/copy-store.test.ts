@@ -26,7 +26,7 @@ async function differences(a: Store, b: Store): Promise<string[]> {
   return keys
 }
 
-test('all is copied, with its indexes, and compared', async () => {
+test('everything is copied, with its indexes, and compared', async () => {
   const [from, to] = [await filled(), createMemoryStore()]
   const report = await copyStore({ from, to, onProgress })
   expect(report).toMatchObject({ repaired: 0, position: await from.position() })
@@ -37,7 +37,7 @@ test('all is copied, with its indexes, and compared', async () => {
   ])
 })
 
-test('what is written meanwhile is copied, too', async () => {
+test('writes made meanwhile are copied, too', async () => {
   const [from, to] = [await filled(), createMemoryStore()]
   let writes = 0
   const writing = async () => {
@@ -45,7 +45,7 @@ test('what is written meanwhile is copied, too', async () => {
     await from.commit({ writes: [put(`shop/products/${(i * 37) % 1500}`, { n: -i }), put('shop/other/x', i)] })
     await from.commit({ writes: [{ key: `shop/products/${(i * 53) % 1500}`, delete: true }] })
   }
-  // At every step, until all was compared.
+  // At every step, until everything has been compared.
   let isBusy = true
   const copy = new StoreCopy({ from, to, onProgress: () => void (isBusy && writing()) })
   await copy.run()
@@ -55,7 +55,7 @@ test('what is written meanwhile is copied, too', async () => {
   expect(await differences(from, to)).toEqual([])
 })
 
-test('stopped at any step, it goes on from there', async () => {
+test('a copy stopped at any step continues from there', async () => {
   const [from, to] = [await filled(), createMemoryStore()]
   let stops = 0
   for (let isDone = false; !isDone; stops++) {
@@ -76,7 +76,7 @@ test('stopped at any step, it goes on from there', async () => {
   expect(await differences(from, to)).toEqual([])
 })
 
-test('where the log does not go back far enough any more, the comparison finds what is missing', async () => {
+test('if the log no longer goes back far enough, the comparison finds what is missing', async () => {
   const [from, to] = [await filled(), createMemoryStore()]
   const stopping = new AbortController()
   let steps = 0
@@ -91,7 +91,7 @@ test('where the log does not go back far enough any more, the comparison finds w
   expect(await differences(from, to)).toEqual([])
 })
 
-test('a target with something else in it is refused', async () => {
+test('a target that holds something else is refused', async () => {
   const [from, to] = [await filled(10), await filled(1)]
   await expect(copyStore({ from, to, onProgress })).rejects.toMatchObject({ code: 'STORE_UNUSABLE' })
   const other = createMemoryStore()
@@ -99,7 +99,7 @@ test('a target with something else in it is refused', async () => {
   await expect(copyStore({ from: to, to: other, onProgress })).rejects.toMatchObject({ code: 'STORE_UNUSABLE' })
 })
 
-/** The same store, but for some of its methods. */
+/** The same store, with some of its methods replaced. */
 function intercepted(store: Store, methods: Partial<Store>): Store {
   return new Proxy(store, {
     get: (_, name) => {
@@ -109,7 +109,7 @@ function intercepted(store: Store, methods: Partial<Store>): Store {
   })
 }
 
-test('what changed after it was compared is copied, also if the log had forgotten it before it was read', async () => {
+test('a change after the comparison is copied, even if the log was trimmed before the copy read it', async () => {
   const [store, to] = [await filled(), createMemoryStore()]
   let phase = ''
   let isChanged = false
@@ -130,7 +130,7 @@ test('what changed after it was compared is copied, also if the log had forgotte
   expect(await differences(store, to)).toEqual([])
 })
 
-test('who follows copies also what the log had forgotten before it was read', async () => {
+test('--follow also copies changes that were trimmed from the log before it read them', async () => {
   const [from, to] = [await filled(), createMemoryStore()]
   const copy = new StoreCopy({ from, to, onProgress })
   await copy.run()
@@ -141,7 +141,7 @@ test('who follows copies also what the log had forgotten before it was read', as
   expect(await copy.follow()).toBeUndefined()
 })
 
-test('the log is read while it copies and compares, so a source that forgets it soon is copied all the same', async () => {
+test('the log is read during copying and comparing, so a source that trims it early is copied all the same', async () => {
   const [store, to] = [await filled(), createMemoryStore()]
   let writes = 0
   const lately: number[] = []
@@ -149,7 +149,7 @@ test('the log is read while it copies and compares, so a source that forgets it 
     scan: async (bucket, range) => {
       lately.push(await store.position())
       await store.commit({ writes: [put(`shop/products/${writes++}`, { n: 'new' })] })
-      // What was written before the last two pages.
+      // Trims what was written before the last two pages.
       if (lately.length > 2) await store.trim(lately.at(-3)!)
       return store.scan(bucket, range)
     },
@@ -158,12 +158,12 @@ test('the log is read while it copies and compares, so a source that forgets it 
   const report = await copyStore({ from, to, onProgress: ({ phase }) => phases.push(phase), catchUpMs: 0 })
   expect(report.repaired).toBe(0)
   expect(report.position).toBe(await store.position())
-  // All was compared once.
+  // Everything was compared once.
   expect(phases.filter(phase => phase === 'comparing').length).toBeLessThan(10)
   expect(await differences(store, to)).toEqual([])
 })
 
-test('an object that is written all the while is no difference', async () => {
+test('an object that is written continuously does not count as a difference', async () => {
   const [store, to] = [await filled(10), createMemoryStore()]
   let writes = 0
   const write = () => store.commit({ writes: [put('shop/products/0', { n: writes++ })] })
@@ -184,7 +184,7 @@ test('an object that is written all the while is no difference', async () => {
   expect(await differences(store, to)).toEqual([])
 })
 
-/** A target that takes so many bytes in one commit, as Cassandra and MariaDB do, and a source of objects of a size. */
+/** A target that limits the bytes of one commit, as Cassandra and MariaDB do, and a source with objects of a given size. */
 async function limited({
   bytesMax,
   objectBytes,
@@ -211,7 +211,7 @@ test('objects that are too large together for one commit of the target are copie
   expect(await differences(from, to)).toEqual([])
 })
 
-test('a target that takes very little at once gets little at once', async () => {
+test('a target that accepts only small commits gets small commits', async () => {
   const { from, to } = await limited({ bytesMax: 2500, objectBytes: 1000 })
   await copyStore({ from, to, onProgress })
   expect(await differences(from, to)).toEqual([])
@@ -219,10 +219,10 @@ test('a target that takes very little at once gets little at once', async () => 
 
 test('an object that the target cannot take is named', async () => {
   const { from, to } = await limited({ bytesMax: 2500, objectBytes: 3000 })
-  await expect(copyStore({ from, to, onProgress })).rejects.toThrow('The target cannot take shop/pictures/0: ')
+  await expect(copyStore({ from, to, onProgress })).rejects.toThrow('The target cannot store shop/pictures/0: ')
 })
 
-test('of large objects few are read at once', async () => {
+test('few large objects are read at once', async () => {
   const { from: store, to } = await limited({ bytesMax: 1e9, objectBytes: 500_000, objects: 80 })
   const sizes: number[] = []
   const from = intercepted(store, {
@@ -241,19 +241,22 @@ test.each([
   ['changed', put('shop/products/1', { n: 'theirs' })],
   ['added', put('shop/products/theirs', { n: 1 })],
   ['deleted', { key: 'shop/products/1', delete: true as const }],
-])('what others have %s in the target since is never undone: it is refused', async (_, write) => {
-  const [from, to] = [await filled(10), createMemoryStore()]
-  await copyStore({ from, to, onProgress })
-  await copyStore({ from, to, onProgress })
-  await from.commit({ writes: [put('shop/products/2', { n: 'ours' })] })
-  await to.commit({ writes: [write] })
-  const before = await to.position()
-  const refused = { code: 'STORE_UNUSABLE', message: expect.stringContaining(write.key) }
-  await expect(copyStore({ from, to, onProgress })).rejects.toMatchObject(refused)
-  expect(await to.position()).toBe(before)
-})
+])(
+  'an object that another client has %s in the target since is never overwritten: the copy is refused',
+  async (_, write) => {
+    const [from, to] = [await filled(10), createMemoryStore()]
+    await copyStore({ from, to, onProgress })
+    await copyStore({ from, to, onProgress })
+    await from.commit({ writes: [put('shop/products/2', { n: 'ours' })] })
+    await to.commit({ writes: [write] })
+    const before = await to.position()
+    const refused = { code: 'STORE_UNUSABLE', message: expect.stringContaining(write.key) }
+    await expect(copyStore({ from, to, onProgress })).rejects.toMatchObject(refused)
+    expect(await to.position()).toBe(before)
+  },
+)
 
-test('a target in use that has forgotten what was written to it is refused, too', async () => {
+test('a target in use whose log no longer shows those writes is refused, too', async () => {
   const [from, to] = [await filled(10), createMemoryStore()]
   await copyStore({ from, to, onProgress })
   await to.trim(await to.position())
@@ -263,7 +266,7 @@ test('a target in use that has forgotten what was written to it is refused, too'
   await expect(copyStore({ from, to, onProgress })).rejects.toMatchObject({ code: 'STORE_UNUSABLE' })
 })
 
-test('what others write to the target while it is compared is not undone', async () => {
+test('writes that other clients make to the target during the comparison are not undone', async () => {
   const [from, to] = [await filled(), createMemoryStore()]
   let phase = ''
   const notePhase = (progress: CopyProgress) => {
@@ -276,7 +279,7 @@ test('what others write to the target while it is compared is not undone', async
   expect(Buffer.from((await to.get('shop/products/999'))!.body).toString()).toBe('{"n":"theirs"}')
 })
 
-test('killed after any write to the target, it goes on, whatever has changed meanwhile', async () => {
+test('a copy killed after any write to the target continues, whatever has changed meanwhile', async () => {
   for (let killedAt = 1; killedAt < 12; killedAt++) {
     const [from, store] = [await filled(100), createMemoryStore()]
     let writes = 0
@@ -297,13 +300,13 @@ test('killed after any write to the target, it goes on, whatever has changed mea
   }
 })
 
-test('a store is not copied into itself, whatever it is called', async () => {
+test('a store is not copied into itself, whatever its names', async () => {
   const store = await filled(3)
-  const refused = { code: 'CONFIG_INVALID', message: expect.stringContaining('one and the same store') }
+  const refused = { code: 'CONFIG_INVALID', message: expect.stringContaining('name the same store') }
   await expect(copyStore({ from: store, to: store, onProgress })).rejects.toMatchObject(refused)
 })
 
-test('a source that has become another store meanwhile is refused', async () => {
+test('a source that was replaced by another store meanwhile is refused', async () => {
   const [store, to] = [await filled(3), createMemoryStore()]
   let log = store.log
   const from = intercepted(store, {

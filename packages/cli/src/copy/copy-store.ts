@@ -1,14 +1,14 @@
 /**
- * Copies all of one store into another, while the first is in use: what is there bucket by bucket, then what has changed meanwhile,
- * from the change log; then both are compared, and what differs is copied again. How far it is stands in the target: killed at
- * any time, it goes on from there.
+ * Copies one store into another while the first is in use: its content bucket by bucket, then what has changed meanwhile, from
+ * the change log; then both are compared, and what differs is copied again. The progress is stored in the target: killed at any
+ * time, the copy continues from there.
  *
- * The log is read every few seconds all the while, for the source forgets it after some minutes. What was compared before is the same
- * as long as the log has told of every change since. Where it was trimmed before it was read (the copier was stopped, or is too
- * slow), nobody knows what changed: then all is compared once more.
+ * The log is read every few seconds all the while, because the source trims it after some minutes. What was compared stays the
+ * same as long as the log has reported every change since. If the log was trimmed before it was read (the copy was stopped, or
+ * is too slow), the changes are unknown: then everything is compared once more.
  *
- * Versions are the target's own, and so is its log: sessions start over when they find themselves at another store. What is
- * remembered of operations is not copied.
+ * Versions are the target's own, and so is its log: sessions start over when they find another store. The record of operations is
+ * not copied.
  */
 import {
   compareUtf8,
@@ -32,44 +32,44 @@ export interface CopyOptions {
   readonly from: StoreState
   readonly to: Store
   readonly onProgress: (progress: CopyProgress) => void
-  /** Ends it between two steps. */
+  /** Stops the copy between two steps. */
   readonly signal?: AbortSignal
-  /** So often what has changed is taken over while it copies and compares; 2000 unless given. */
+  /** How often changes are copied during copying and comparing; the default is 2000. */
   readonly catchUpMs?: number
 }
 
 export interface CopyProgress {
   readonly phase: 'copying' | 'catching up' | 'comparing'
-  /** So many objects in all. */
+  /** The number of objects so far. */
   readonly done: number
   readonly bucket?: Key
 }
 
 export interface CopyReport {
-  /** Written to the target, by this run. */
+  /** Keys written to the target by this run. */
   readonly copied: number
   readonly compared: number
-  /** What differed when both were compared, and was copied again. */
+  /** Keys that differed when both stores were compared, and were copied again. */
   readonly repaired: number
-  /** The source's, that the target includes. */
+  /** The source's position up to which the target includes all changes. */
   readonly position: Position
 }
 
 interface Cursor {
-  /** Of the source. */
+  /** The source's log. */
   readonly log: string
-  /** The target includes what changed up to here in all that it has. */
+  /** Everything in the target includes the changes up to here. */
   readonly position: Position
-  /** Where the copying is; undefined when all has been. */
+  /** How far the copying has come; undefined once everything has been copied. */
   readonly at?: { readonly bucket: Key; readonly after?: string }
-  /** Of the target: the last commit of the copy before this was noted. */
+  /** The target's position of the last commit of the copy before this was stored. */
   readonly written?: Position
 }
 
 const CURSOR = 'copy'
 const PAGE_MAX = 200
 const CHANGES = 1000
-/** So many keys that seem to differ are looked at together. */
+/** How many keys that seem to differ are examined together. */
 const DIFFERING = 1000
 const COMPARISONS_MAX = 10
 const CATCH_UP_MS = 2000
@@ -86,10 +86,10 @@ export class StoreCopy {
   #caughtUpMs = 0
   /** How often the log was trimmed before it was read: what was compared before may differ. */
   #gaps = 0
-  /** After so many of these all was compared. */
+  /** The number of gaps before the last full comparison. */
   #gapsCompared = 0
   #isFinishing = false
-  /** The last commit to the target; undefined if a version that did not note it had begun. */
+  /** The last commit to the target; undefined if the copy was begun by a version that did not store it. */
   #written: Position | undefined
 
   constructor(options: CopyOptions) {
@@ -106,15 +106,15 @@ export class StoreCopy {
   }
 
   /**
-   * After `run`: takes over what has changed since. If the source has forgotten some of that, all is compared again, and this is what came
-   * of it.
+   * After `run`: copies what has changed since. If the source has trimmed some of that from its log, everything is compared
+   * again, and the report of that comparison is returned.
    */
   async follow(): Promise<CopyReport | undefined> {
     await this.#takeChanges()
     return this.#gaps > this.#gapsCompared ? this.#compare() : undefined
   }
 
-  /** The last time, also after the signal: all that the source has now is in the target then. */
+  /** The last run of `follow`, even after the signal: copies everything that the source has now. */
   async finish(): Promise<{ readonly position: Position; readonly compared: CopyReport | undefined }> {
     this.#isFinishing = true
     const compared = await this.follow()
@@ -126,7 +126,7 @@ export class StoreCopy {
     if (from.log === to.log) throw oneStore()
     const known = await this.#read()
     const position = await from.position()
-    // A source that the power failed may be back at an earlier position than was seen; the comparison finds what that changed.
+    // After a power cut the source may be at an earlier position than was seen; the comparison finds what that changed.
     if (known?.log === from.log) return { ...known, position: Math.min(known.position, position) }
     if (known !== undefined || (await to.buckets()).length > 0) throw notEmpty()
     this.#written = await to.position()
@@ -159,7 +159,7 @@ export class StoreCopy {
     }
   }
 
-  /** Between any two steps. */
+  /** Called between any two steps. */
   async #keepUp(): Promise<void> {
     this.#throwIfStopped()
     const { catchUpMs = CATCH_UP_MS } = this.#options
@@ -170,12 +170,12 @@ export class StoreCopy {
     if (!this.#isFinishing) this.#options.signal?.throwIfAborted()
   }
 
-  /** Takes over all that has changed until now. */
+  /** Copies everything that has changed until now. */
   async #takeChanges(onKeys: (keys: readonly Key[]) => void = () => undefined): Promise<void> {
     const { from, onProgress } = this.#options
     from.renew?.()
     if (from.log !== this.#cursor.log) throw replaced()
-    // Not what comes later: there may be no end of that.
+    // Later changes are left for the next call: they may never end.
     const until = await from.position()
     while (this.#cursor.position < until) {
       this.#throwIfStopped()
@@ -184,13 +184,13 @@ export class StoreCopy {
       for (const part of this.#parts(keys)) await this.#write(part)
       onKeys(keys)
       if (keys.length > 0) onProgress({ phase: 'catching up', done: this.#copied })
-      // Where no entry follows there is none up to there.
+      // If no entry follows, the log has no entries up to `until`.
       await this.#note({ ...this.#cursor, position: entries.at(-1)?.position ?? until })
     }
     this.#caughtUpMs = performance.now()
   }
 
-  /** The next of the log; what is not known any more is left out, and noticed. */
+  /** The next log entries; a trimmed part is skipped and counted as a gap. */
   async #changes(): Promise<readonly LogEntry[]> {
     const { from } = this.#options
     for (;;) {
@@ -204,7 +204,7 @@ export class StoreCopy {
     }
   }
 
-  /** Until nothing differs but what is being written at this moment, which the log tells of. */
+  /** Repeats until nothing differs except what is being written at this moment, which the log reports. */
   async #compare(): Promise<CopyReport> {
     let repaired = 0
     for (let turn = 1; ; turn++) {
@@ -235,7 +235,7 @@ export class StoreCopy {
     return { compared, repaired }
   }
 
-  /** Which of them really differed: not those that the log tells of, before they were looked at again or since. */
+  /** Returns the keys that really differed: not those that the log reports, from before or after they were examined again. */
   async #repair(keys: readonly Key[]): Promise<readonly Key[]> {
     await this.#takeChanges()
     const seeming = await this.#stillDiffering(keys)
@@ -269,7 +269,7 @@ export class StoreCopy {
     }
   }
 
-  /** What the source has of these keys now. */
+  /** Writes the source's present values of these keys. */
   async #write(keys: readonly Key[]): Promise<void> {
     const { value: values } = await this.#options.from.getMany(keys)
     this.#page.note(values)
@@ -288,7 +288,7 @@ export class StoreCopy {
     this.#copied += writes.length
   }
 
-  /** Of a bucket's own record. */
+  /** The indexes to write with a bucket's own record. */
   async #indexesOf(key: Key): Promise<{ readonly indexes?: readonly IndexDeclaration[] }> {
     if (idOfKey(key) !== undefined) return {}
     const indexes = (await this.#options.from.indexes(key)).map(({ name, fields }) => ({ name, fields }))
@@ -300,7 +300,7 @@ export class StoreCopy {
     return record && (JSON.parse(new TextDecoder().decode(record)) as Cursor)
   }
 
-  /** Before anything in it is taken for outdated. */
+  /** Called before anything in the target is taken for outdated. */
   async #checkTarget(): Promise<void> {
     const { from, to } = this.#options
     const { position } = this.#cursor
@@ -318,29 +318,29 @@ export class StoreCopy {
 function notEmpty(): FreshetError {
   return new FreshetError(
     'STORE_UNUSABLE',
-    'There is something in the target that was not copied from this source. Choose an empty one.',
+    'The target holds data that was not copied from this source. Choose an empty target.',
   )
 }
 
 function replaced(): FreshetError {
   return new FreshetError(
     'STORE_UNUSABLE',
-    'The source has a new change log: it was put in the place of another, or has lost writes. Copy it into an empty target.',
+    'The source has a new change log: it was replaced by another store, or has lost writes. Copy it into an empty target.',
   )
 }
 
 function neverTheSame(keys: readonly Key[]): FreshetError {
   return new FreshetError(
     'STORE_UNUSABLE',
-    `The target does not become the same: ${keys.length} keys differ after ${COMPARISONS_MAX} comparisons, such as ${keys[0]}. ` +
-      'Does somebody else write to it?',
+    `The target does not become the same: ${keys.length} keys, such as ${keys[0]}, still differ after ${COMPARISONS_MAX} comparisons. ` +
+      'Check whether another client writes to the target.',
   )
 }
 
 function neverCaughtUp(): FreshetError {
   return new FreshetError(
     'LOG_TRIMMED',
-    `The source forgets what has changed before it can be copied: that was so in each of ${COMPARISONS_MAX} comparisons. ` +
-      'Run the same command again when less is written, or nearer to both stores.',
+    `In each of ${COMPARISONS_MAX} comparisons, the source trimmed its change log before the changes could be copied. ` +
+      'Run the same command again when there are fewer writes, or on a machine nearer to both stores.',
   )
 }

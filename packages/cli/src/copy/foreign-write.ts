@@ -1,9 +1,10 @@
 /**
- * Whether somebody else has written to the target since the copy did: servers have been started over it, and to go on would undo what
- * they were told.
+ * Checks whether another client has written to the target since the copy did: servers have been started over it, and to continue
+ * would undo writes that were acknowledged.
  *
- * The target's log names what was written after the last commit that the copy knows to be its own. Some of that may be the copy's all the
- * same, for it was killed before it had noted it: then it is what the source has, or had before it changed.
+ * The target's log names what was written after the last commit that the copy knows to be its own. Some of that may still be the
+ * copy's, if it was killed before it stored the position: then the value is the source's present one, or one from before a
+ * change.
  */
 import type { Key, Position, Store } from '@freshet/core/store'
 import type { StoreState } from '@freshet/engines/lmdb'
@@ -13,15 +14,15 @@ import { isSame } from './compare-stores.js'
 export interface Written {
   readonly from: StoreState
   readonly to: Store
-  /** Of the source: the target includes what changed up to here. */
+  /** The source's position: the target includes all changes up to here. */
   readonly position: Position
-  /** Of the target: the last commit that is known to be the copy's. */
+  /** The target's position of the last commit that is known to be the copy's. */
   readonly written: Position
 }
 
 const CHANGES = 100
 
-/** Throws STORE_UNUSABLE if somebody has. */
+/** Throws STORE_UNUSABLE if another client has written to the target. */
 export async function refuseForeignWrites(copied: Written): Promise<void> {
   for (let after = copied.written; ; ) {
     const entries = await unlessTrimmed(copied.to, after)
@@ -42,7 +43,7 @@ async function foreignAmong(keys: readonly Key[], { from, to, position, written 
     return source === undefined || source.version <= position
   })
   if (suspected.length === 0) return undefined
-  // When something was deleted, the log alone tells.
+  // Only the log shows when something was deleted.
   const changed = await changedAfter(from, position)
   return suspected.find(key => !changed.has(key))
 }
@@ -71,7 +72,7 @@ function inUse(key?: Key): FreshetError {
   const such = key === undefined ? '' : `, such as ${key}`
   return new FreshetError(
     'STORE_UNUSABLE',
-    `Somebody else has written to the target since it was copied into${such}: to go on would undo that. ` +
-      'Leave it as it is, or choose an empty one.',
+    `Another client has written to the target since the copy did${such}: continuing would overwrite that. ` +
+      'Stop copying into this target, or choose an empty one.',
   )
 }

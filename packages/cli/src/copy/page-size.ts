@@ -1,6 +1,6 @@
 /**
- * How many objects are read at once: as many as have a few MiB together, going by the size of those before. It begins small, for
- * the first may be large.
+ * How many objects to read at once: as many as take a few MiB together, estimated from the size of those before. The first page
+ * is small, because its objects may be large.
  */
 const FIRST = 32
 const GROWTH = 4
@@ -18,7 +18,7 @@ export class PageSize {
     return this.#limit
   }
 
-  /** What was read last. It grows only after as many as there could be: a few say little about the rest. */
+  /** Takes the page that was read last. The limit grows only after a full page: a few objects say little about the rest. */
   note(values: readonly ({ readonly body: Uint8Array } | undefined)[]): void {
     const bytes = values.reduce((sum, value) => sum + (value?.body.length ?? 0), 0)
     const fitting = bytes === 0 ? this.#max : Math.floor((BYTES * values.length) / bytes)

@@ -1,4 +1,4 @@
-/** `freshet copy`: opens both stores, copies, tells how far it is, and compares them in the end. */
+/** `freshet copy`: opens both stores, copies, shows its progress, and compares them at the end. */
 import { realpath } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 import { FreshetError } from '@freshet/protocol'
@@ -12,7 +12,7 @@ import { type CopyOptions, type CopyProgress, type CopyReport, StoreCopy } from 
 const FOLLOW_MS = 200
 
 export function runCopy(line: CopyLine): Promise<number> {
-  const whenStopped = 'Stopped. The same command goes on from here.'
+  const whenStopped = 'Stopped. Run the same command to continue from here.'
   return untilStopped({ whenStopped, isJson: line.isJson }, async run => {
     const onWarning = (warning: string) => console.error(warning)
     const from = await openSource(line.from, onWarning)
@@ -20,7 +20,7 @@ export function runCopy(line: CopyLine): Promise<number> {
       await refuseOneFolder(line)
       const to = await openNamedStore(line.to, onWarning)
       await copy(line, { from, to }, run)
-        .catch(tellOfGoingOn)
+        .catch(adviseToContinue)
         .finally(() => to.close())
       return 0
     } finally {
@@ -29,17 +29,17 @@ export function runCopy(line: CopyLine): Promise<number> {
   })
 }
 
-/** Before it is opened a second time. Other stores are told apart by their logs. */
+/** Called before the folder is opened a second time. Other stores differ by their logs. */
 async function refuseOneFolder({ from, to }: CopyLine): Promise<void> {
   if (isEngine(from) || isEngine(to)) return
   const [source, target] = await Promise.all([from, to].map(path => realpath(path).catch(() => undefined)))
   if (source !== undefined && source === target) throw oneStore()
 }
 
-/** Of what may be well again later. */
-function tellOfGoingOn(error: unknown): never {
+/** Adds advice to errors that may go away later. */
+function adviseToContinue(error: unknown): never {
   if (!(error instanceof FreshetError) || !['STORE_FULL', 'STORE_UNAVAILABLE'].includes(error.code)) throw error
-  const message = `${error.message} What was copied is kept: the same command goes on from there.`
+  const message = `${error.message} What was copied is kept: run the same command to continue from there.`
   throw new FreshetError(error.code, message, { cause: error })
 }
 
@@ -49,29 +49,29 @@ async function copy(line: CopyLine, stores: Pick<CopyOptions, 'from' | 'to'>, ru
   const copying = new StoreCopy({ ...stores, onProgress, signal })
   const report = await copying.run()
   progress.clear()
-  tell(report, line)
+  print(report, line)
   if (line.follows) await follow(copying, line, run)
 }
 
-/** Until it is stopped, which is the way to end it. */
+/** Runs until it is stopped, which is the only way to end it. */
 async function follow(copying: StoreCopy, line: CopyLine, { signal, progress }: LongRun): Promise<void> {
-  console.error('Following what changes. Stop the servers over the source, then this with Ctrl-C.')
-  const tellAgain = (report: CopyReport | undefined) => {
+  console.error('Following changes. Stop the servers over the source, then press Ctrl-C here.')
+  const printReport = (report: CopyReport | undefined) => {
     progress.clear()
-    if (report) tell(report, line)
+    if (report) print(report, line)
   }
   while (!signal.aborted) {
-    await copying.follow().then(tellAgain, error => {
+    await copying.follow().then(printReport, error => {
       if (!signal.aborted) throw error
     })
     await delay(FOLLOW_MS, undefined, { signal }).catch(() => undefined)
   }
   const { position, compared } = await copying.finish()
-  tellAgain(compared)
-  console.error(`Stopped. All that the source had at position ${position} is in the target.`)
+  printReport(compared)
+  console.error(`Stopped. The target has everything that the source had at position ${position}.`)
 }
 
-function tell({ copied, compared, repaired, position }: CopyReport, { isJson, to }: CopyLine): void {
+function print({ copied, compared, repaired, position }: CopyReport, { isJson, to }: CopyLine): void {
   if (isJson) console.log(JSON.stringify({ copied, compared, repaired, position }))
-  else console.log(`${copied} copied to ${withoutPassword(to)}, ${compared} compared: both are the same.`)
+  else console.log(`${copied} copied to ${withoutPassword(to)}, ${compared} compared: the stores are identical.`)
 }

@@ -1,13 +1,13 @@
 /**
- * Writes to the target in commits that it takes: an engine limits how large one may be (Cassandra a record of its log to some MiB,
- * MariaDB a packet), each by its own settings. So commits are small, and one that is too large all the same is halved.
+ * Writes to the target in commits that it accepts: each engine limits their size by its own settings (Cassandra a record of its
+ * log to some MiB, MariaDB a packet). So commits are small, and one that is still too large is halved.
  */
 import type { Position, Store, Write } from '@freshet/core/store'
 import { FreshetError } from '@freshet/protocol'
 
 const BYTES = 1024 * 1024
 
-/** The position of the last commit. Throws LIMIT_EXCEEDED with the key if the target cannot take one object by itself. */
+/** The position of the last commit. Throws LIMIT_EXCEEDED with the key if the target cannot store one object by itself. */
 export async function writeTarget(to: Store, writes: readonly Write[]): Promise<Position | undefined> {
   let position: Position | undefined
   for (const part of partsOf(writes)) position = await commit(to, part)
@@ -43,5 +43,5 @@ async function commit(to: Store, writes: readonly Write[]): Promise<Position | u
 }
 
 function tooLarge({ key }: Write, cause: FreshetError): FreshetError {
-  return new FreshetError('LIMIT_EXCEEDED', `The target cannot take ${key}: ${cause.message}`, { cause })
+  return new FreshetError('LIMIT_EXCEEDED', `The target cannot store ${key}: ${cause.message}`, { cause })
 }

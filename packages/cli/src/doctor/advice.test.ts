@@ -5,16 +5,16 @@ import { PROBES } from './examine.js'
 
 const SHIPPED = { varnish: 'varnish/freshet.vcl', squid: 'squid/freshet.conf', nginx: 'nginx/freshet.conf' } as const
 
-/** Nothing in a configuration helps, or nothing needs to. */
+/** Facts that no configuration can change, or that need no change. */
 const WITHOUT = ['backwards', 'client', 'purge-race', 'segments', 'writes']
 
-test('for every fact there are lines, but for those that no line can change', () => {
+test('every fact has lines of advice, except those that no line can change', () => {
   const facts = PROBES.map(({ fact }) => fact)
   expect(facts.filter(fact => !FACTS_WITH_ADVICE.includes(fact)).sort()).toEqual(WITHOUT)
   expect(new Set(facts).size).toBe(facts.length)
 })
 
-test('the lines that set a lifetime, a key or a permission are those of the shipped files', () => {
+test('the lines about lifetimes, cache keys and Authorization are those of the shipped files', () => {
   for (const cache of ['varnish', 'squid', 'nginx'] as const) {
     const shipped = readFileSync(new URL(`../../../../deploy/${SHIPPED[cache]}`, import.meta.url), 'utf8')
     for (const fact of ['expiry', 'queries', 'age'] as const) {

@@ -1,6 +1,6 @@
 /**
- * The lines to change, for each fact and each cache that we ship a configuration for. They are those of deploy/, so that
- * whoever follows all of them ends up with the same file. A fact without lines needs no change, or none can help.
+ * The lines to change, for each fact and each cache that Freshet ships a configuration for. They come from deploy/, so following
+ * all of them leads to the same file. A fact without lines needs no change, or cannot be changed by configuration.
  */
 import type { AdvisedCache } from './cache-names.js'
 
@@ -15,10 +15,10 @@ type Lines = Readonly<Partial<Record<AdvisedCache, readonly [where: string, ...l
 
 const VCL_FETCH = 'in sub vcl_backend_response'
 const LIFETIMES: Lines = {
-  varnish: [`${VCL_FETCH}, and take out every "set beresp.ttl"`, 'set beresp.grace = 0s;'],
+  varnish: [`${VCL_FETCH}, and remove every "set beresp.ttl"`, 'set beresp.grace = 0s;'],
   squid: ['instead of every other refresh_pattern', 'refresh_pattern . 0 0% 0', 'max_stale 0 seconds'],
   nginx: [
-    'in the location, and take out proxy_cache_valid and proxy_ignore_headers',
+    'in the location, and remove proxy_cache_valid and proxy_ignore_headers',
     'proxy_cache_use_stale off;',
     'proxy_cache_background_update off;',
   ],
@@ -26,15 +26,15 @@ const LIFETIMES: Lines = {
 
 const NO_STORE: Lines = {
   varnish: [
-    `${VCL_FETCH}, and take out what sets beresp.ttl`,
+    `${VCL_FETCH}, and remove every line that sets beresp.ttl`,
     'if (beresp.http.Cache-Control ~ "no-store") { set beresp.uncacheable = true; }',
   ],
   squid: [
-    'instead of every other refresh_pattern (ignore-no-store is not to be used)',
+    'instead of every other refresh_pattern (do not use ignore-no-store)',
     'refresh_pattern . 0 0% 0',
     'negative_ttl 0 seconds',
   ],
-  nginx: ['in the location: take out "proxy_ignore_headers Cache-Control" and every proxy_cache_valid'],
+  nginx: ['in the location: remove "proxy_ignore_headers Cache-Control" and every proxy_cache_valid'],
 }
 
 const PURGES: Lines = {
@@ -66,44 +66,44 @@ const PURGES: Lines = {
 function headerLines(name: string): Lines {
   const variable = name.replaceAll('-', '_')
   return {
-    varnish: [`take out every "unset" and "set" of beresp.http.${name}, obj.http.${name} and resp.http.${name}`],
+    varnish: [`remove every "unset" and "set" of beresp.http.${name}, obj.http.${name} and resp.http.${name}`],
     squid: [
-      `take out every reply_header_access and reply_header_replace of ${name}, or`,
+      `remove every reply_header_access and reply_header_replace of ${name}, or`,
       `reply_header_access ${name} allow all`,
     ],
     nginx: [
-      `in the location: take out proxy_hide_header ${name}, expires and add_header ${name} ($upstream_http_${variable.toLowerCase()} has it)`,
+      `in the location: remove proxy_hide_header ${name}, expires and add_header ${name} ($upstream_http_${variable.toLowerCase()} has it)`,
     ],
   }
 }
 
 const LINES: Readonly<Record<string, Lines>> = {
   copies: {
-    varnish: ['in sub vcl_recv: take out "return (pass)" for /db/, and cookies', 'unset req.http.Cookie;'],
-    squid: ['take out "cache deny" for /db/'],
-    nginx: ['in the location, and take out proxy_no_cache', 'proxy_cache freshet;', 'proxy_cache_key $request_uri;'],
+    varnish: ['in sub vcl_recv: remove "return (pass)" for /db/, and drop cookies', 'unset req.http.Cookie;'],
+    squid: ['remove "cache deny" for /db/'],
+    nginx: ['in the location, and remove proxy_no_cache', 'proxy_cache freshet;', 'proxy_cache_key $request_uri;'],
   },
   queries: {
     varnish: [
-      'in sub vcl_hash; and in vcl_recv take out all that sets req.url or sorts its query',
+      'in sub vcl_hash; and in vcl_recv remove every line that sets req.url or sorts its query',
       'hash_data(req.url);',
       'return (lookup);',
     ],
-    squid: ['take out store_id_program and url_rewrite_program, or have them leave queries as they are'],
+    squid: ['remove store_id_program and url_rewrite_program, or make them leave query strings unchanged'],
     nginx: [
-      'in the location ($uri has no query; nothing may follow the name in proxy_pass)',
+      'in the location ($uri has no query string; nothing may follow the name in proxy_pass)',
       'proxy_cache_key $request_uri;',
       'proxy_pass http://freshet;',
     ],
   },
   'copies-at': {
-    varnish: ['in sub vcl_recv: take out "return (pass)" for URLs with a query'],
-    squid: ['take out "cache deny" for URLs with a query, and "refresh_pattern (/cgi-bin/|\\?)"'],
-    nginx: ['in the location: take out proxy_no_cache and proxy_cache_bypass with $args, $is_args or $query_string'],
+    varnish: ['in sub vcl_recv: remove "return (pass)" for URLs with a query'],
+    squid: ['remove "cache deny" for URLs with a query, and "refresh_pattern (/cgi-bin/|\\?)"'],
+    nginx: ['in the location: remove proxy_no_cache and proxy_cache_bypass with $args, $is_args or $query_string'],
   },
   vary: {
     ...headerLines('Vary'),
-    nginx: ['in the location: take Vary out of proxy_ignore_headers; no gzip of nginx is needed', 'gzip off;'],
+    nginx: ['in the location: remove Vary from proxy_ignore_headers; nginx need not compress', 'gzip off;'],
   },
   authorization: {
     varnish: ['in sub vcl_recv, before anything that unsets it', 'if (req.http.Authorization) { return (pass); }'],
@@ -118,8 +118,8 @@ const LINES: Readonly<Record<string, Lines>> = {
   lifetime: headerLines('Cache-Control'),
   etag: headerLines('ETag'),
   'etag-weak': {
-    varnish: ['if you want it as it was, start varnishd with', '-p http_gzip_support=off'],
-    nginx: ['in the location, if you want it as it was', 'gzip off;', 'gunzip off;'],
+    varnish: ['to keep ETags unchanged, start varnishd with', '-p http_gzip_support=off'],
+    nginx: ['in the location, to keep ETags unchanged', 'gzip off;', 'gunzip off;'],
   },
   position: headerLines('Freshet-Position'),
   age: {
@@ -129,7 +129,7 @@ const LINES: Readonly<Record<string, Lines>> = {
   errors: {
     ...NO_STORE,
     varnish: [
-      `${VCL_FETCH}, and take out what sets beresp.ttl`,
+      `${VCL_FETCH}, and remove every line that sets beresp.ttl`,
       'if (beresp.status >= 400) { set beresp.uncacheable = true; }',
     ],
   },
@@ -138,15 +138,15 @@ const LINES: Readonly<Record<string, Lines>> = {
     varnish: ['in sub vcl_recv', 'if (req.url ~ "^/coherence(\\?|$)") { return (pass); }'],
   },
   revalidation: {
-    squid: ['take ignore-reload and reload-into-ims out of every refresh_pattern', 'refresh_pattern . 0 0% 0'],
+    squid: ['remove ignore-reload and reload-into-ims from every refresh_pattern', 'refresh_pattern . 0 0% 0'],
   },
   collapsing: {
-    squid: ['only if others than clients of Freshet read through it', 'collapsed_forwarding off'],
+    squid: ['only if readers other than Freshet clients read through it', 'collapsed_forwarding off'],
   },
   conditions: {
-    varnish: ['in sub vcl_recv: take out every unset of req.http.If-Match and req.http.If-None-Match'],
-    squid: ['take out request_header_access for If-Match and If-None-Match'],
-    nginx: ['in the location: take out proxy_set_header If-Match and If-None-Match'],
+    varnish: ['in sub vcl_recv: remove every unset of req.http.If-Match and req.http.If-None-Match'],
+    squid: ['remove request_header_access for If-Match and If-None-Match'],
+    nginx: ['in the location: remove proxy_set_header If-Match and If-None-Match'],
   },
   'purge-closed': {
     ...PURGES,
@@ -165,9 +165,9 @@ const LINES: Readonly<Record<string, Lines>> = {
   },
   events: {
     varnish: ['in sub vcl_recv', 'if (req.url ~ "^/coherence/events") { return (pipe); }'],
-    squid: ['take out what holds answers back (adaptation, delay_pools); Squid itself passes events on'],
+    squid: ['remove what holds answers back (adaptation, delay_pools); Squid itself passes events on'],
     nginx: [
-      'in a location of its own, and take X-Accel-Buffering out of proxy_ignore_headers',
+      'in a location of its own, and remove X-Accel-Buffering from proxy_ignore_headers',
       'location /coherence/events {',
       '    proxy_pass http://freshet;',
       '    proxy_http_version 1.1;',

@@ -11,6 +11,6 @@ test.each([
   [{ 'x-served-by': 'cache-fra-1', via: '1.1 varnish' }, ['Varnish', 'Fastly']],
   [{ server: 'my-nginx-like' }, []],
   [{}, []],
-])('%j gives away %j', (headers, names) => {
+])('%j reveals %j', (headers, names) => {
   expect(cachesSeenIn(headers).map(({ name }) => name)).toEqual(names)
 })

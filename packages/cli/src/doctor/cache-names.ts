@@ -1,13 +1,13 @@
-/** Which caches are on the way, as far as their headers tell. */
+/** Which caches are on the way, as far as their headers reveal them. */
 import type { IncomingHttpHeaders } from 'node:http'
 
-/** Those for which there is advice in lines of configuration. */
+/** The caches for which there is configuration advice. */
 export type AdvisedCache = 'varnish' | 'squid' | 'nginx'
 
 export interface CacheSeen {
   readonly name: string
   readonly kind: AdvisedCache | undefined
-  /** The header that gave it away. */
+  /** The header that revealed it. */
   readonly by: string
 }
 
@@ -23,7 +23,7 @@ const SIGNS: readonly Sign[] = [
   { name: 'Varnish', kind: 'varnish', header: 'via', pattern: /varnish/i },
   { name: 'Squid', kind: 'squid', header: 'via', pattern: /squid/i },
   { name: 'Squid', kind: 'squid', header: 'server', pattern: /^squid/i },
-  // Freshet says no Server of its own.
+  // Freshet sends no Server header.
   { name: 'nginx', kind: 'nginx', header: 'server', pattern: /^(?:nginx|openresty)/i },
   { name: 'Traffic Server', header: 'via', pattern: /ApacheTrafficServer/ },
   { name: 'Traffic Server', header: 'server', pattern: /^ATS\b/ },
@@ -33,7 +33,7 @@ const SIGNS: readonly Sign[] = [
   { name: 'HAProxy', header: 'server', pattern: /haproxy/i },
 ]
 
-/** Each once, in no order: headers do not say who stands where. */
+/** Each cache once, in no particular order: headers do not show which cache comes first. */
 export function cachesSeenIn(headers: IncomingHttpHeaders): readonly CacheSeen[] {
   const seen = new Map<string, CacheSeen>()
   for (const { name, kind, header, pattern } of SIGNS) {

@@ -9,7 +9,7 @@ function read(...argv: string[]) {
 const URL_8080 = 'http://localhost:8080'
 
 describe('freshet doctor', () => {
-  test('needs to know where readers ask, and takes the rest as it is', () => {
+  test('needs the address that readers use; everything else is optional', () => {
     const line = { through: URL_8080, server: undefined, bucket: undefined, isJson: false }
     expect(read('--through', `${URL_8080}/`)).toEqual({ ...line, purgeSecret: undefined })
     expect(
@@ -17,7 +17,7 @@ describe('freshet doctor', () => {
     ).toEqual({ ...line, server: 'https://a.example', bucket: 'a/b', purgeSecret: 's', isJson: true })
   })
 
-  test('takes the secret from a variable, which others cannot see', () => {
+  test('takes the secret from a variable, which other users cannot see', () => {
     const argv = ['--through', URL_8080]
     expect(readDoctorLine(argv, { FRESHET_PURGE_SECRET: 's' })).toMatchObject({ purgeSecret: 's' })
     expect(readDoctorLine([...argv, '--purge-secret', 't'], { FRESHET_PURGE_SECRET: 's' })).toMatchObject({
@@ -26,20 +26,20 @@ describe('freshet doctor', () => {
   })
 
   test.each([
-    [[], /^Say where readers ask, freshet doctor --through http:\/\/localhost:8080, or which store/],
-    [['--thru', URL_8080], '--thru is no option of doctor. freshet doctor --help lists them.'],
-    [['--trough', URL_8080], '--trough is no option of doctor. Did you mean --through?'],
-    [['--through'], '--through needs a value after it.'],
+    [[], /^Name what to examine: a cache, freshet doctor --through http:\/\/localhost:8080, or a store/],
+    [['--thru', URL_8080], 'doctor has no option --thru. To list its options: freshet doctor --help'],
+    [['--trough', URL_8080], 'doctor has no option --trough. Did you mean --through?'],
+    [['--through'], '--through needs a value.'],
     [['--through', URL_8080, '--json=yes'], '--json takes no value.'],
     [['--through', URL_8080, '--through', URL_8080], '--through is given twice. Leave one out.'],
-    [[URL_8080], '"http://localhost:8080" is one word too many: freshet doctor --through http://localhost:8080'],
+    [[URL_8080], 'doctor takes no argument "http://localhost:8080": freshet doctor --through http://localhost:8080'],
     [['--through', 'localhost'], /^--through takes an address such as .* not "localhost"\.$/],
     [['--through', `${URL_8080}/db`], /^--through takes an address .* without a path/],
     [['--through', URL_8080, '--server', 'ftp://a'], /^--server takes an address/],
     [['--through', URL_8080, '--bucket', 'a'], /^--bucket: A bucket is named as namespace\/bucket/],
     [
       ['--through', URL_8080, '--purge-secret', 'two words'],
-      'A purge secret has printable characters only, and no spaces.',
+      'A purge secret consists of printable characters, without spaces.',
     ],
   ])('refuses %j', (argv, message) => {
     expect(() => read(...argv)).toThrow(

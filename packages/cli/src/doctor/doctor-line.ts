@@ -6,14 +6,16 @@ import { flagBucket, serverAddress } from '../terminal/flag-values.js'
 import { readWordsAndFlags } from '../terminal/read-flags.js'
 
 export interface DoctorLine {
-  /** Where readers ask: the caches answer there. Without a slash at its end. */
+  /** The address that readers use, where the caches answer. It has no slash at its end. */
   readonly through: string
-  /** Where the server answers itself; undefined if it cannot be reached past the caches. */
+  /** The address of the server itself; undefined if it cannot be reached past the caches. */
   readonly server: string | undefined
-  /** For the probe objects; there is a second one of the same name with `-brief` at its end. Undefined: a new one for each run. */
+  /**
+   * The bucket for the probe objects; a second one has the same name and the ending `-brief`. Undefined: a new one for each run.
+   */
   readonly bucket: string | undefined
   readonly purgeSecret: string | undefined
-  /** For what it writes. Its reads are everybody's: only these may be kept. */
+  /** The token for its writes. Its reads carry no token, because caches may store only public answers. */
   readonly token: string | undefined
   readonly isJson: boolean
 }
@@ -29,17 +31,17 @@ const FLAGS = {
   switches: ['json'],
 }
 
-/** What a header can carry. */
+/** The characters that a header can carry. */
 const SECRET = /^[\x21-\x7e]{1,4096}$/
 
-/** Throws CONFIG_INVALID. A secret is better given in the variable: command lines can be seen by others. */
+/** Throws CONFIG_INVALID. A secret is better given in the variable: other users can see command lines. */
 export function readDoctorLine(argv: readonly string[], environment: Environment): DoctorLine | StoreDoctorLine {
   const { words, given } = readWordsAndFlags('doctor', argv, FLAGS)
-  if (words.length > 0) throw configInvalid(`${JSON.stringify(words[0])} is one word too many: ${USAGE}`)
+  if (words.length > 0) throw configInvalid(`doctor takes no argument ${JSON.stringify(words[0])}: ${USAGE}`)
   if (namesStore(given) || (!given.has('through') && hasStore(environment))) return storeLineOf(given, environment)
   const through = given.get('through')
   if (through === undefined)
-    throw configInvalid(`Say where readers ask, ${USAGE}, or which store: freshet doctor --store redis://localhost`)
+    throw configInvalid(`Name what to examine: a cache, ${USAGE}, or a store, freshet doctor --store redis://localhost`)
   const [server, bucket] = [given.get('server'), given.get('bucket')]
   return {
     through: serverAddress('--through', through, CACHE_EXAMPLE),
@@ -54,7 +56,7 @@ export function readDoctorLine(argv: readonly string[], environment: Environment
   }
 }
 
-/** What else is to be examined, if nothing is said? */
+/** Without flags, the doctor examines the store that the variables name. */
 function hasStore({ FRESHET_STORE, FRESHET_STORE_FILE }: Environment): boolean {
   return Boolean(FRESHET_STORE || FRESHET_STORE_FILE)
 }
@@ -62,7 +64,7 @@ function hasStore({ FRESHET_STORE, FRESHET_STORE_FILE }: Environment): boolean {
 function storeLineOf(given: ReadonlyMap<string, string>, environment: Environment): StoreDoctorLine {
   const other = [...given.keys()].find(name => !['store', 'data', 'json'].includes(name))
   if (other !== undefined)
-    throw configInvalid(`--${other} is about caches, and --store about an engine. Leave one out.`)
+    throw configInvalid(`--${other} is for caches, and --store and --data for a store. Leave one out.`)
   const { store } = readStorePlace('doctor', { given, environment })
   return { store, isJson: given.has('json') }
 }
@@ -72,5 +74,5 @@ const USAGE = `freshet doctor --through ${CACHE_EXAMPLE}`
 
 function secretOf(what: string, text: string | undefined): string | undefined {
   if (text === undefined || SECRET.test(text)) return text
-  throw configInvalid(`${what} has printable characters only, and no spaces.`)
+  throw configInvalid(`${what} consists of printable characters, without spaces.`)
 }

@@ -1,4 +1,4 @@
-/** The doctor as the server sends it to one of its caches. */
+/** The examination that a server makes of one of its caches. */
 import type { DoctorTask } from '@freshet/server'
 import { countOf, type Examination, PROBES } from './examine.js'
 import { examineThrough } from './examine-through.js'
@@ -7,7 +7,7 @@ export interface CacheReport extends Examination {
   readonly through: string
   readonly isSafe: boolean
   readonly counts: ReturnType<typeof countOf>
-  /** What could not be cleaned up. */
+  /** The probe objects and buckets that could not be removed. */
   readonly left: readonly string[]
 }
 

@@ -1,8 +1,8 @@
 /**
- * `freshet doctor --store URL`: whether the engine's settings keep what is acknowledged, how fast it answers from here, and which of the
- * replicas that are named answer. The folder of an embedded store is examined for damage first, as by `freshet check store`. Nothing is
- * written but what opening a store writes. Exit code 0: all is well; 1: something could be lost, is damaged, or a replica is not read
- * from; 2: it could not be opened.
+ * `freshet doctor --store URL`: whether the engine's settings keep acknowledged writes, how fast it answers from here, and which
+ * of the named replicas answer. The folder of an embedded store is first examined for damage, as by `freshet check store`. The
+ * doctor writes nothing except what opening a store writes. Exit code 0: all is well; 1: something could be lost or is damaged,
+ * or a replica is not read from; 2: the store could not be opened.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { ReadCount, Store } from '@freshet/core/store'
@@ -16,7 +16,7 @@ import type { StoreDoctorLine } from './doctor-line.js'
 
 const ASKED = 50
 const DAMAGES_SHOWN = 10
-/** How long replicas have to be found well. */
+/** How long to wait until all replicas are used. */
 const REPLICAS_MS_MAX = 3000
 
 export async function examineStore({ store: name, isJson }: StoreDoctorLine): Promise<number> {
@@ -41,7 +41,7 @@ export async function examineStore({ store: name, isJson }: StoreDoctorLine): Pr
   }
 }
 
-/** What is damaged in the folder of an embedded store. */
+/** The damage in the folder of an embedded store. */
 async function damagesOf(path: string): Promise<readonly string[]> {
   const progress = new ProgressLine()
   const onProgress = (done: number, total: number) => progress.show({ what: 'examining, bytes', done, total })
@@ -57,7 +57,7 @@ interface Replica {
   readonly answerMs: number
 }
 
-/** As soon as all are well, or there was time enough for it. */
+/** Waits until all replicas are used, or the time is up. */
 async function replicasOf(store: Store): Promise<readonly Replica[]> {
   const counts = () => (store.readCounts?.() ?? []).filter(({ isUsed }) => isUsed !== undefined)
   const deadlineMs = performance.now() + REPLICAS_MS_MAX
@@ -79,14 +79,14 @@ interface Report {
 
 function textOf({ store, durability, roundTripMs, replicas, warnings }: Report): string {
   const toChange = warnings.length + replicas.filter(({ isUsed }) => !isUsed).length
-  const kept = durability === 'disk' ? 'is on disk' : 'may be lost when the machine goes down'
+  const kept = durability === 'disk' ? 'are on disk' : 'may be lost when the machine goes down'
   return [
-    `${store}: what is acknowledged ${kept}; it answers in ${roundTripMs} ms.`,
+    `${store}: acknowledged writes ${kept}; it answers in ${roundTripMs} ms.`,
     ...replicas.map(({ place, isUsed, answerMs }) =>
-      isUsed ? `Replica ${place}: answers in ${answerMs} ms.` : `- Replica ${place}: is not read from.`,
+      isUsed ? `Replica ${place}: answers in ${answerMs} ms.` : `- Replica ${place}: not read from.`,
     ),
     ...warnings.map(warning => `- ${warning}`),
-    toChange === 0 ? 'Nothing to change.' : `${toChange} to change.`,
+    toChange === 0 ? 'Nothing to change.' : `To change: ${toChange}.`,
     '',
   ].join('\n')
 }

@@ -1,4 +1,4 @@
-/** Examines the caches on the way to a server, with probe objects and buckets that are removed again whatever happens. */
+/** Examines the caches on the way to a server. It always removes the probe objects and buckets that it creates. */
 import { randomBytes } from 'node:crypto'
 import { FreshetError } from '@freshet/protocol'
 import type { DoctorLine } from './doctor-line.js'
@@ -11,7 +11,7 @@ import { Scene } from './probes/scene.js'
 export interface ExamineOptions {
   readonly line: Pick<DoctorLine, 'through' | 'server' | 'bucket' | 'purgeSecret' | 'token'>
   readonly signal: AbortSignal
-  /** Called with each finding, as it is found. */
+  /** Called with each finding at once. */
   readonly onFound: (finding: Finding) => void
   /** Called if some of the probe objects, or their buckets, could not be removed. */
   readonly onLeft: (text: string) => void
@@ -34,13 +34,13 @@ export async function examineThrough({ line, signal, onFound, onLeft }: ExamineO
   }
 }
 
-/** Throws ANSWER_INVALID unless a Freshet server answers; CONFIG_INVALID if there are two. */
+/** Throws ANSWER_INVALID unless a Freshet server answers; CONFIG_INVALID if the two addresses have different stores. */
 async function checkSameLog(through: Endpoint, server: Endpoint | undefined): Promise<void> {
   const [seen, direct] = [await logOf(through), server && (await logOf(server))]
   if (direct === undefined || seen === direct) return
   throw new FreshetError(
     'CONFIG_INVALID',
-    `${through.url} leads to another store than ${server?.url}. Correct --through or --server.`,
+    `${through.url} and ${server?.url} lead to different stores. Correct --through or --server.`,
   )
 }
 
@@ -50,11 +50,11 @@ async function logOf({ url, send }: Endpoint): Promise<string> {
   if (answer.status === 200 && typeof log === 'string') return log
   throw new FreshetError(
     'ANSWER_INVALID',
-    `${url}/coherence was answered with status ${answer.status}, not by a Freshet server. Is the address right?`,
+    `${url}/coherence was answered with status ${answer.status}, and not by a Freshet server. Check the address.`,
   )
 }
 
-/** What was found is worth more than what is left behind, which the next run does not mind: so this does not throw. */
+/** Does not throw: the findings matter more than objects left behind, which do not disturb the next run. */
 async function removeAll(objects: ProbeObjects, onLeft: ExamineOptions['onLeft']): Promise<void> {
   const left = await objects.remove()
   if (left > 0) onLeft(`${left} probe objects or buckets could not be removed: ${objects.bucketPath}.`)

@@ -1,4 +1,4 @@
-/** Runs every probe, and puts together what they found. */
+/** Runs every probe and collects their findings. */
 import type { IncomingHttpHeaders } from 'node:http'
 import { type Advice, adviceFor } from './advice.js'
 import { type AdvisedCache, type CacheSeen, cachesSeenIn } from './cache-names.js'
@@ -44,7 +44,7 @@ export const PROBES: readonly Probe[] = [
   servesClients,
 ]
 
-/** These wait most of the time, so they run while the others do. */
+/** These probes mostly wait, so they run alongside the others. */
 const MEANWHILE: readonly Probe[] = [
   tellsQueriesApart,
   endsLifetimes,
@@ -54,7 +54,7 @@ const MEANWHILE: readonly Probe[] = [
   passesSegments,
   passesEvents,
 ]
-/** These need that no other probe writes. */
+/** These probes need to be the only writers. */
 const AT_THE_END: readonly Probe[] = [purgesWhatIsOnItsWay, servesClients]
 
 export interface Advised extends Finding {
@@ -63,7 +63,7 @@ export interface Advised extends Finding {
 
 export interface Examination {
   readonly caches: readonly CacheSeen[]
-  /** The worst first. */
+  /** Worst first. */
   readonly findings: readonly Advised[]
 }
 
@@ -78,13 +78,13 @@ export async function examine(scene: Scene, onFound: (finding: Finding) => void)
   }
   const findings: Finding[] = []
   const meanwhile = MEANWHILE.map(run)
-  // From the start, so that one that is stopped does not go unheard.
+  // Attached at once, so that a probe that is stopped causes no unhandled rejection.
   const settled = Promise.allSettled(meanwhile)
   try {
     const quick = PROBES.filter(probe => !MEANWHILE.includes(probe) && !AT_THE_END.includes(probe))
     for (const probe of quick) findings.push(await run(probe))
   } finally {
-    // Also when it is stopped: no probe may write when the objects are removed.
+    // Also when stopped: no probe may write once the objects are being removed.
     await settled
   }
   findings.push(...(await Promise.all(meanwhile)))
@@ -94,7 +94,7 @@ export async function examine(scene: Scene, onFound: (finding: Finding) => void)
   return { caches, findings: inOrder(findings).map(found => withAdvice(found, known.length > 0 ? known : ALL_ADVISED)) }
 }
 
-/** Caches say more of themselves on what they answer from a copy. */
+/** Caches add more headers to answers from a copy. */
 async function headersOfCopy({ objects }: Scene): Promise<IncomingHttpHeaders> {
   const object = await objects.create('headers')
   await objects.read(object)
@@ -106,7 +106,7 @@ async function examineOne({ fact, claim, examine }: Probe, scene: Scene): Promis
     return { fact, claim, ...(await examine(scene)) }
   } catch (error) {
     scene.throwIfStopped()
-    return { fact, claim, effect: 'undecided', saw: `It could not be tried: ${(error as Error).message}` }
+    return { fact, claim, effect: 'undecided', saw: `The test failed: ${(error as Error).message}` }
   }
 }
 

@@ -1,4 +1,4 @@
-/** What was found, for people. */
+/** The findings as text. */
 import type { Advice } from './advice.js'
 import { type Advised, countOf, type Examination } from './examine.js'
 import type { Effect } from './probes/finding.js'
@@ -18,7 +18,7 @@ const WORDS: Readonly<Record<Effect, string>> = {
 
 export function reportText(through: string, { caches, findings }: Examination): string {
   const names = caches.map(({ name, by }) => `${name} (${by})`).join(' and ')
-  const head = `Between here and the server, at ${through}: ${names || 'no cache that gives its name'}`
+  const head = `Between here and the server, at ${through}: ${names || 'no cache that names itself'}`
   const parts = findings.map(found => (found.effect === 'good' ? goodText(found) : badText(found)))
   return [head, '', ...parts, '', conclusion(findings), ''].join('\n')
 }
@@ -28,9 +28,9 @@ function goodText({ claim }: Advised): string {
 }
 
 function badText({ effect, claim, saw, means, advice }: Advised): string {
-  const lines = [`${WORDS[effect].padEnd(WIDTH)}${effect === 'undecided' ? 'whether' : 'not so:'} ${claim}`]
+  const lines = [`${WORDS[effect].padEnd(WIDTH)}${effect === 'undecided' ? 'whether' : 'does not hold:'} ${claim}`]
   for (const text of [saw, means ?? '']) if (text !== '') lines.push(...wrapped(text))
-  if (effect === 'harmless' && advice.length === 0) lines.push(...wrapped('Nothing needs to be changed.'))
+  if (effect === 'harmless' && advice.length === 0) lines.push(...wrapped('Nothing needs to change.'))
   return [...lines, ...advice.flatMap(adviceLines), ''].join('\n')
 }
 
@@ -54,8 +54,8 @@ function wrapped(text: string): readonly string[] {
 
 function conclusion(findings: readonly Advised[]): string {
   const { fatal, unsafe, undecided, good } = countOf(findings)
-  const asked = `${good} of ${findings.length} as they should be${undecided === 0 ? '' : `, ${undecided} undecided`}.`
-  if (fatal > 0) return `${asked} FATAL: do not serve readers through this.`
-  if (unsafe > 0) return `${asked} Readers of Freshet are served nothing stale, but what is UNSAFE must be closed.`
-  return `${asked} Readers of Freshet are served nothing stale through this.`
+  const asked = `${good} of ${findings.length} good${undecided === 0 ? '' : `, ${undecided} undecided`}.`
+  if (fatal > 0) return `${asked} FATAL: do not serve readers through this address.`
+  if (unsafe > 0) return `${asked} Freshet clients are served nothing stale, but close what is UNSAFE.`
+  return `${asked} Freshet clients are served nothing stale through this address.`
 }

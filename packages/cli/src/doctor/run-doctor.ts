@@ -1,7 +1,7 @@
 /**
  * `freshet doctor --through URL`: what the caches between here and a server do, and what that means. Exit code 0: readers
- * are safe; 1: something is fatal or unsafe; 2: it could not be examined; 130: stopped. Whatever happens, the doctor removes
- * the objects that it wrote.
+ * are safe; 1: something is fatal or unsafe; 2: it could not be examined; 130: stopped. In every case the doctor removes the
+ * objects that it wrote.
  */
 import { FreshetError } from '@freshet/protocol'
 import { ProgressLine } from '../terminal/progress.js'
@@ -44,7 +44,7 @@ function examineWithProgress(line: DoctorLine, signal: AbortSignal): Promise<Exa
   let done = 0
   const onFound = () => void done++
   return new ProgressLine().during(
-    () => ({ what: 'looking, while copies expire', done, total: PROBES.length }),
+    () => ({ what: 'examining, while copies expire', done, total: PROBES.length }),
     () => examineThrough({ line, signal, onFound, onLeft: text => console.error(text) }),
   )
 }

@@ -7,13 +7,13 @@ const HELP = `freshet drop NAME: deletes a bucket with its objects, settings and
   freshet drop shop/products --url http://localhost:7700 --yes
   freshet drop shop --url http://localhost:7700 --yes              every bucket of shop
 
-  --url URL            the server; it finishes the deletion also if the command is stopped, or after its own restart
-  --yes                without it nothing is deleted
-  --json
-The command ends when everything is gone. The server refuses to delete tables of other programs (freshet tables remove),
+  --url URL   the server; it finishes the deletion even if the command is stopped, or after its own restart
+  --yes       confirm: without it nothing is deleted
+  --json      print JSON
+The command ends when everything is gone. The server refuses to delete attached tables (see freshet tables remove),
 and buckets that schemas of other buckets refer to.
 If the server has access rules, set FRESHET_TOKEN to the token of an admin.
-Exit codes: 0 it is gone, or never existed; 1 refused or failed; 2 an option is wrong, or --yes is missing.
+Exit codes: 0 it is gone, or never existed; 1 refused or failed; 2 a wrong option, or --yes is missing.
 `
 
 export const dropCommand: Command = createCommand({

@@ -14,8 +14,8 @@ test.each([
   [['shop/products', ...URL_7700], /This would delete the bucket shop\/products, .* Add --yes/],
   [['shop', ...URL_7700], /This would delete every bucket of the namespace shop, .* Add --yes/],
   [[...URL_7700, '--yes'], /Name a bucket or a namespace/],
-  [['shop/products', '--yes'], /Say which server/],
-  [['shop/products', 'shop/orders', ...URL_7700, '--yes'], /"shop\/orders" is one word too many/],
+  [['shop/products', '--yes'], /Name the server/],
+  [['shop/products', 'shop/orders', ...URL_7700, '--yes'], /drop takes one name, not also "shop\/orders"/],
   [['shop/products/42', ...URL_7700, '--yes'], /./],
   [['_freshet', ...URL_7700, '--yes'], /./],
 ])('%j is refused', (argv, message) => {

@@ -1,4 +1,4 @@
-/** The command line of `freshet drop NAME`: a bucket, or a namespace, to be deleted. */
+/** The command line of `freshet drop NAME`: a bucket or a namespace to delete. */
 import { checkName, parseBucketName } from '@freshet/protocol'
 import { configInvalid } from '../config/config-invalid.js'
 import { flagUrl } from '../terminal/flag-values.js'
@@ -16,14 +16,13 @@ export function readDropLine(argv: readonly string[]): DropLine {
   const { words, given } = readWordsAndFlags('drop', argv, { values: ['url'], switches: ['yes', 'json'] })
   const [name, more] = words
   if (name === undefined) throw configInvalid('Name a bucket or a namespace: freshet drop shop/products --yes.')
-  if (more !== undefined)
-    throw configInvalid(`${JSON.stringify(more)} is one word too many for drop: it takes one name.`)
+  if (more !== undefined) throw configInvalid(`drop takes one name, not also ${JSON.stringify(more)}.`)
   checkBucketOrNamespace(name)
   const url = flagUrl('drop', given)
   if (!given.has('yes')) {
     const what = name.includes('/') ? `the bucket ${name}` : `every bucket of the namespace ${name}`
     throw configInvalid(
-      `This would delete ${what}, with all objects, settings and schemas, for good. Add --yes to do it.`,
+      `This would delete ${what}, with all objects, settings and schemas, for good. Add --yes to confirm.`,
     )
   }
   return { name, url, isJson: given.has('json') }

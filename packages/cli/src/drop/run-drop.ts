@@ -1,4 +1,4 @@
-/** `freshet drop`: deletes a bucket, or a namespace with all its buckets, and waits until all of it is gone. */
+/** `freshet drop`: deletes a bucket, or a namespace with all its buckets, and waits until everything is gone. */
 import { connect } from '@freshet/client'
 import { FreshetError } from '@freshet/protocol'
 import { authorizationOf } from '../places/call-server.js'

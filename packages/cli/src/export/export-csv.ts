@@ -1,6 +1,6 @@
 /**
- * One bucket as CSV. Its columns are the fields that its objects have, found by a first look at all of them. Beside FILE stands
- * FILE.sha256, as `sha256sum -c` reads it.
+ * One bucket as CSV. Its columns are the fields that its objects have, found by reading all of them once. FILE.sha256 is written
+ * beside FILE, in the format of `sha256sum -c`.
  */
 import { FreshetError } from '@freshet/protocol'
 import { chooseBuckets } from '../transfer/chosen-buckets.js'
@@ -19,14 +19,14 @@ export interface BegunCsv extends Begun {
   readonly columns: readonly string[]
 }
 
-/** Throws CONFIG_INVALID unless one bucket is meant. */
+/** Throws CONFIG_INVALID unless exactly one bucket is chosen. */
 export async function chooseOne({ source, buckets }: ExportOptions): Promise<ExportedBucket> {
   const chosen = chooseBuckets(await source.buckets(), buckets)
   if (chosen.length === 1) return chosen[0]!
   const names = chosen.map(({ name }) => name).join(', ') || 'none'
   throw new FreshetError(
     'CONFIG_INVALID',
-    `CSV holds one bucket. Say which: --buckets shop/products (there are: ${names}). NDJSON holds them all.`,
+    `CSV holds one bucket. Choose it with --buckets shop/products (there are: ${names}), or use NDJSON.`,
   )
 }
 
@@ -44,7 +44,7 @@ export async function exportCsv(
     signal.throwIfAborted()
     const { items, next } = await source.page(bucket, after)
     for (const { id, ...content } of items) {
-      // One that came, or changed, after the columns were found.
+      // An object that was created or changed after the columns were found.
       const cells = cellsOf(bucket, id, content, columns)
       if (cells === undefined) throw newColumn(bucket, id)
       await target.write(csvLine(cells))
@@ -93,14 +93,14 @@ function textOf(body: Uint8Array): string {
     .replaceAll(/[\r\n]+/g, ' ')
 }
 
-/** Undefined if there is nothing to go on with. */
+/** Undefined if there is nothing to continue. */
 export async function findBegunCsv(path: string, bucket: ExportedBucket): Promise<BegunCsv | undefined> {
   const reader = new LineReader(path)
   let columns: readonly string[] | undefined
   let id: string | undefined
   let objects = 0
   const records = new CsvRecords()
-  // Where the record at hand begins: if it is cut off, the rest goes on from there.
+  // Where the current record begins: if it is cut off, the export continues from there.
   let begin = { bytes: 0, hash: reader.hash() }
   for await (const line of reader.lines({ keepsReturns: true })) {
     if (!reader.isWhole) break

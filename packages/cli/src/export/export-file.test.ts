@@ -7,7 +7,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { exportToFile } from './export-file.js'
 import { sourceOfStore } from './export-source.js'
 
-/** More than two pages. */
+/** Enough for more than two pages. */
 const OBJECTS = 1200
 const FORMATS = ['ndjson', 'csv'] as const
 type Format = (typeof FORMATS)[number]
@@ -40,7 +40,7 @@ interface Asked {
   readonly stopsAfter?: number
 }
 
-/** Where it is, or how many objects were read if it was stopped. */
+/** Runs an export. The text is undefined if it was stopped. */
 async function run({ format, from = store, buckets = 'shop/a', isOneState = true, stopsAfter }: Asked) {
   const source = await sourceOfStore(from, isOneState)
   let pages = 0
@@ -58,14 +58,14 @@ async function run({ format, from = store, buckets = 'shop/a', isOneState = true
   return { pages, objects: exported?.objects, text: exported && readFileSync(out, 'utf8') }
 }
 
-/** In one go, to be compared with. */
+/** An export in one go, to compare with. */
 async function whole(asked: Asked): Promise<string> {
   const { text } = await run(asked)
   for (const name of readdirSync(folder)) rmSync(join(folder, name))
   return text!
 }
 
-test.each(FORMATS)('%s that was stopped goes on, and leaves nothing else behind', async format => {
+test.each(FORMATS)('a stopped %s export continues, and leaves nothing else behind', async format => {
   const expected = await whole({ format })
   const all = (await run({ format })).pages
   rmSync(join(folder, `out.${format}`))
@@ -76,7 +76,7 @@ test.each(FORMATS)('%s that was stopped goes on, and leaves nothing else behind'
   expect(readdirSync(folder).filter(name => name.includes('part'))).toEqual([])
 })
 
-test.each(FORMATS)('%s is not gone on with from another store or for another bucket', async format => {
+test.each(FORMATS)('a %s export is not continued from another store or for another bucket', async format => {
   const other = createMemoryStore()
   await fill(other, 'shop/a', 'other')
   for (const asked of [
@@ -91,7 +91,7 @@ test.each(FORMATS)('%s is not gone on with from another store or for another buc
   }
 })
 
-test.each(FORMATS)('%s of one state is not gone on with in another', async format => {
+test.each(FORMATS)('a %s export of one state is not continued in another', async format => {
   await run({ format, stopsAfter: 500 })
   await fill(store, 'shop/a', 'changed')
   const { text } = await run({ format })
@@ -99,7 +99,7 @@ test.each(FORMATS)('%s of one state is not gone on with in another', async forma
   expect(text!.split('changed').length - 1).toBe(OBJECTS)
 })
 
-test('what was begun in another format begins anew', async () => {
+test('an export begun in another format starts over', async () => {
   const expected = await whole({ format: 'ndjson' })
   await run({ format: 'csv', stopsAfter: 500 })
   const source = await sourceOfStore(store, true)

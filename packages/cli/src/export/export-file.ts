@@ -1,7 +1,7 @@
 /**
- * An export to a file: to FILE.part until it is whole, then to FILE. What was begun is gone on with, if it is of the same log and the same
- * choice of buckets; where an export is of one state, only if it is of this one. Else it begins anew. CSV has no room for a head, so for as long
- * as there is a FILE.part that stands in FILE.part.head.
+ * An export to a file: to FILE.part until it is complete, then to FILE. An export that was begun before is continued if it has
+ * the same log and the same choice of buckets; an export of one state, only if it is of this state. Otherwise it starts over.
+ * CSV has no room for a head, so while there is a FILE.part, the head is in FILE.part.head.
  */
 import { access, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { basename } from 'node:path'
@@ -15,7 +15,7 @@ export interface Exported {
   readonly sha256: string
 }
 
-/** Throws CONFIG_INVALID if there is such a file. */
+/** Throws CONFIG_INVALID if the file exists. */
 export async function exportToFile(out: string, format: 'ndjson' | 'csv', options: ExportOptions): Promise<Exported> {
   await refuseExisting(out)
   const part = `${out}.part`
@@ -30,7 +30,7 @@ export async function exportToFile(out: string, format: 'ndjson' | 'csv', option
 
 async function writeNdjson(part: string, options: ExportOptions) {
   const begun = (await isThere(part)) ? await findBegun(part, options) : undefined
-  return writing(begun?.writer ?? (await beginAnew(part)), writer => exportNdjson(writer, options, begun))
+  return writing(begun?.writer ?? (await startOver(part)), writer => exportNdjson(writer, options, begun))
 }
 
 async function writeCsv(part: string, options: ExportOptions) {
@@ -39,7 +39,7 @@ async function writeCsv(part: string, options: ExportOptions) {
   const isOurs = (await isThere(part)) && isGoneOnWith(await readHead(part), ofBucket)
   const begun = isOurs ? await findBegunCsv(part, bucket) : undefined
   if (begun === undefined) await writeFile(headPath(part), headOf(ofBucket), { mode: 0o600 })
-  return writing(begun?.writer ?? (await beginAnew(part)), writer => exportCsv(writer, bucket, options, begun))
+  return writing(begun?.writer ?? (await startOver(part)), writer => exportCsv(writer, bucket, options, begun))
 }
 
 function headPath(part: string): string {
@@ -50,18 +50,18 @@ async function readHead(part: string): Promise<Readonly<Record<string, unknown>>
   try {
     return JSON.parse(await readFile(headPath(part), 'utf8')) as Record<string, unknown>
   } catch {
-    // Not there, or cut off: it names nothing that could be gone on with.
+    // Missing or cut off: there is nothing to continue.
     return {}
   }
 }
 
-/** In place of what may be there. */
-async function beginAnew(part: string): Promise<LineWriter> {
+/** Replaces the file if it exists. */
+async function startOver(part: string): Promise<LineWriter> {
   await rm(part, { force: true })
   return LineWriter.create(part)
 }
 
-/** What was not flushed when it failed is done again by whoever goes on. */
+/** Lines that were not flushed at a failure are written again when the export continues. */
 async function writing(writer: LineWriter, write: (writer: LineWriter) => Promise<number>) {
   try {
     const objects = await write(writer)
@@ -76,7 +76,7 @@ async function writing(writer: LineWriter, write: (writer: LineWriter) => Promis
 
 async function refuseExisting(out: string): Promise<void> {
   if (!(await isThere(out))) return
-  throw new FreshetError('CONFIG_INVALID', `${out} is there already. Remove it, or choose another name with --out.`)
+  throw new FreshetError('CONFIG_INVALID', `${out} already exists. Remove it, or choose another name with --out.`)
 }
 
 function isThere(path: string): Promise<boolean> {

@@ -8,7 +8,7 @@ import { readChoice } from '../transfer/chosen-buckets.js'
 export interface ExportLine {
   readonly from: Place
   readonly format: 'ndjson' | 'csv'
-  /** As it was given; undefined: all. */
+  /** As given; undefined: all. */
   readonly buckets: string | undefined
   /** Undefined: standard output. */
   readonly out: string | undefined
@@ -33,7 +33,7 @@ export function readExportLine(argv: readonly string[], environment: Environment
   }
 }
 
-/** By the end of the file's name, unless it is given. */
+/** The format given, or otherwise the one of the file's extension. */
 export function readFormat(text: string | undefined, file: string | undefined): 'ndjson' | 'csv' {
   if (text === 'ndjson' || text === 'csv') return text
   if (text !== undefined) throw configInvalid(`--format takes ndjson or csv, not ${JSON.stringify(text)}.`)

@@ -1,11 +1,11 @@
 /**
- * An export as lines of JSON: a head, buckets with their settings, their objects, and an end with how many there are and the SHA-256
- * of all lines before it. `transfer/object-lines.ts` draws the lines between.
+ * An export as lines of JSON: a head, buckets with their settings, their objects, and an end with the number of objects and the
+ * SHA-256 digest of all lines before it. `transfer/object-lines.ts` draws the lines between.
  *
  *     {"freshet":"export","format":1,"log":"0c9f...","position":1763300000000,"buckets":"shop/*"}
  *     {"end":{"objects":3000,"sha256":"9b1c..."}}
  *
- * What was begun and not ended is gone on with after its last whole line.
+ * An export that did not reach its end is continued after its last complete line.
  */
 import type { Key } from '@freshet/protocol'
 import { chooseBuckets } from '../transfer/chosen-buckets.js'
@@ -29,14 +29,14 @@ export interface LineTarget {
   digest(): string
 }
 
-/** How far an export has come that was begun before. */
+/** How far an earlier export has come. */
 export interface Begun {
   readonly writer: LineWriter
   readonly objects: number
   readonly last?: { readonly bucket: Key; readonly id?: string } | undefined
 }
 
-/** How many objects are in it. */
+/** Returns how many objects the export has. */
 export async function exportNdjson(target: LineTarget, options: ExportOptions, begun?: Begun): Promise<number> {
   const { source, buckets } = options
   const chosen = chooseBuckets(await source.buckets(), buckets)
@@ -84,7 +84,7 @@ export function headOf({ source: { log, position }, buckets }: Pick<ExportOption
   })
 }
 
-/** Whether what has this head is of the same data; where an export is of one state, of the same state. */
+/** Whether an export with this head has the same data; for an export of one state, also the same state. */
 export function isGoneOnWith(
   head: Readonly<Record<string, unknown>>,
   { source, buckets }: Pick<ExportOptions, 'source' | 'buckets'>,
@@ -94,7 +94,7 @@ export function isGoneOnWith(
   return !source.isOneState || position === source.position
 }
 
-/** Undefined if there is nothing, or something else, to go on with. */
+/** Undefined if there is nothing to continue, or it is a different export. */
 export async function findBegun(path: string, options: ExportOptions): Promise<Begun | undefined> {
   const reader = new LineReader(path)
   let objects = 0

@@ -1,4 +1,6 @@
-/** What is exported: buckets with their settings, and their objects page by page; from a server, or straight from a store. */
+/**
+ * The source of an export: buckets with their settings, and their objects page by page; from a server or directly from a store.
+ */
 
 import type { StoreState } from '@freshet/engines/lmdb'
 import type { BucketList, BucketSettings, Key, NamespaceList } from '@freshet/protocol'
@@ -7,10 +9,10 @@ import { type Content, JSON_TYPE } from '../transfer/object-lines.js'
 import type { ServerCalls } from '../transfer/server-calls.js'
 
 export interface ExportSource {
-  /** Of the log, so that nobody goes on with another's. */
+  /** The id of the log, so that no export continues with another store's data. */
   readonly log: string
   readonly position: number
-  /** Whether all is of one state, that at `position`. */
+  /** Whether everything is of one state, the one at `position`. */
   readonly isOneState: boolean
   buckets(): Promise<readonly ExportedBucket[]>
   page(bucket: ExportedBucket, after: string | undefined): Promise<ExportedPage>
@@ -51,7 +53,7 @@ export async function sourceOfStore(state: StoreState, isOneState: boolean): Pro
   }
 }
 
-/** Without what only this store knows. */
+/** The settings without those that only mean something in this store. */
 function settingsOf(body: Uint8Array): BucketSettings {
   return portable(JSON.parse(Buffer.from(body).toString()) as BucketSettings)
 }
@@ -86,7 +88,7 @@ export async function sourceOfServer(calls: ServerCalls): Promise<ExportSource> 
       return found
     },
     async page({ name, settings }, after) {
-      // At a position, so that no cache on the way answers with what was before it.
+      // With a position, so that no cache on the way answers from an older state.
       const range = after === undefined ? '' : `after=${encodeURIComponent(after).replaceAll("'", '%27')}&`
       const { text } = await calls.call(`/db/${name}?${range}at=${position}&embed&limit=${PAGE}`)
       return readPage(text, settings.kind === 'kv')

@@ -1,6 +1,6 @@
 /**
- * `freshet export`: to a file, or to standard output. Killed, stopped or out of space, the same command goes on, or begins anew where what was
- * begun is of another state; where it cannot, there is no file.
+ * `freshet export`: to a file, or to standard output. If it was killed or stopped, or ran out of space, the same command
+ * continues, or starts over if what was written is of another state. There is no file until the export is complete.
  */
 
 import { createHash } from 'node:crypto'
@@ -16,8 +16,10 @@ import { type ExportSource, sourceOfServer, sourceOfStore } from './export-sourc
 
 export function runExport(line: ExportLine): Promise<number> {
   const whenStopped =
-    line.out === undefined ? 'Stopped. What was written is cut off.' : 'Stopped. The same command goes on from here.'
-  // Where the objects are on standard output, nothing else is.
+    line.out === undefined
+      ? 'Stopped. The output is incomplete.'
+      : 'Stopped. Run the same command to continue from here.'
+  // If the objects go to standard output, nothing else does.
   return untilStopped({ whenStopped, isJson: line.isJson && line.out !== undefined }, async run => {
     const source = await openSource(line)
     try {
@@ -71,7 +73,7 @@ function tell(
   if (isJson) write(JSON.stringify({ objects, sha256, position, isOneState, ...(out === undefined ? {} : { out }) }))
   else {
     write(
-      `${objects} objects exported${out === undefined ? '' : ` to ${out}`}${isOneState ? `, as they were at position ${position}` : ', each page as it was when it was read'}.`,
+      `${objects} objects exported${out === undefined ? '' : ` to ${out}`}${isOneState ? `, as of position ${position}` : ', each page as of when it was read'}.`,
     )
   }
 }

@@ -2,13 +2,16 @@
 import { type Command, createCommand } from '../terminal/command.js'
 import { readGenLine } from './gen-line.js'
 
-const HELP = `freshet gen: TypeScript types from the schemas of all buckets.
+const HELP = `freshet gen: prints TypeScript types from the schemas of all buckets
 
   freshet gen --url http://localhost:7700 --out src/schema.ts
-  freshet gen --url http://localhost:7700 --out src/schema.ts --check     in CI: is it up to date?
+  freshet gen --url http://localhost:7700 --out src/schema.ts --check     in CI: fails if the file is out of date
 
-  --out FILE (standard output), --check, --json
-Exit codes: 0 written, or up to date; 1 out of date, or no answer; 2 an option is wrong.
+  --url URL    the server
+  --out FILE   the file to write (default: standard output)
+  --check      write nothing, and check whether the file is up to date
+  --json       print JSON
+Exit codes: 0 written, or up to date; 1 out of date, or no answer; 2 a wrong option.
 `
 
 export const genCommand: Command = createCommand({

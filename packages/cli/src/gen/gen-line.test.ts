@@ -5,7 +5,7 @@ import { readGenLine } from './gen-line.js'
 
 const URL = 'http://localhost:7700'
 
-it('the lines of gen and migrate are read', () => {
+it('the command lines of gen and migrate are parsed', () => {
   expect(readGenLine(['--url', `${URL}/`, '--out', 'types.ts', '--check'])).toEqual({
     url: URL,
     out: 'types.ts',
@@ -16,14 +16,14 @@ it('the lines of gen and migrate are read', () => {
 })
 
 it.each([
-  [[], 'Say which server: freshet gen --url http://localhost:7700'],
+  [[], 'Name the server: freshet gen --url http://localhost:7700'],
   [['--url', 'localhost'], '--url takes an address such as http://localhost:7700, without a path, not "localhost".'],
-  [['--url'], '--url needs a value after it.'],
+  [['--url'], '--url needs a value.'],
   [['--url', URL, '--url', URL], '--url is given twice. Leave one out.'],
   [['--url', URL, '--check'], '--check needs the file to check: --out FILE.'],
   [['--url', URL, '--check=yes'], '--check takes no value.'],
-  [['--url', URL, 'types.ts'], '"types.ts" is one word too many for gen.'],
-  [['--ulr', URL], '--ulr is no option of gen. Did you mean --url?'],
-])('such as %j is refused with what to do', (argv, message) => {
+  [['--url', URL, 'types.ts'], 'gen takes no argument "types.ts".'],
+  [['--ulr', URL], 'gen has no option --ulr. Did you mean --url?'],
+])('a command line such as %j is refused with advice', (argv, message) => {
   expect(() => readGenLine(argv)).toThrow(new FreshetError('CONFIG_INVALID', message))
 })

@@ -7,7 +7,7 @@ export interface GenLine {
   readonly url: string
   /** Undefined: standard output. */
   readonly out: string | undefined
-  /** Writes nothing, and checks whether the file is up to date. */
+  /** Write nothing, and check whether the file is up to date. */
   readonly isCheck: boolean
   readonly isJson: boolean
 }

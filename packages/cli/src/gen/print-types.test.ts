@@ -50,11 +50,11 @@ describe('types from schemas', () => {
       '{\n  a?: Reference<"a/b">\n}',
     ],
     [
-      'what is written about a field',
+      'the description of a field',
       { properties: { a: { description: 'One */\ntwo', deprecated: true } } },
       '{\n  /**\n   * One *\\/\n   * two\n   * @deprecated\n   */\n  a?: unknown\n}',
     ],
-    ['what says nothing', {}, 'Record<string, unknown>'],
+    ['an empty schema', {}, 'Record<string, unknown>'],
   ])('have %s', (_, schema, text) => {
     expect(bodyOf(schema)).toBe(text)
   })
@@ -67,7 +67,7 @@ describe('types from schemas', () => {
     )
   })
 
-  it('have distinct names, also where buckets of two namespaces, or of the file itself, are called the same', () => {
+  it("have distinct names, even if buckets of two namespaces, or a bucket and the file's own types, share a name", () => {
     const schema = { required: ['a'] }
     const buckets = ['blog/line-items', 'shop/line-items', 'shop/buckets', 'shop/1st'].map(name => ({ name, schema }))
     const names = [...printTypes(buckets).matchAll(/^export interface (\w+)/gm)].map(match => match[1])

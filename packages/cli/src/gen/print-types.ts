@@ -1,4 +1,7 @@
-/** The file that `freshet gen` writes: a type for each bucket of objects, and one map of all. The same for the same schemas. */
+/**
+ * The file that `freshet gen` writes: a type for each bucket of objects, and one map of them all. The same schemas give the same
+ * file.
+ */
 import type { JsonSchema } from '@freshet/protocol'
 import { commentText, isFieldList, isSchema, type TypeScope, typeText } from './type-text.js'
 
@@ -55,7 +58,7 @@ function printOne(type: string, schema: unknown, scope: TypeScope): string {
   return `${comment}export type ${type} = ${text === 'unknown' ? 'Record<string, unknown>' : text}\n`
 }
 
-/** No name twice, and none that the file has of its own. */
+/** Gives each type a name of its own, different from those that the file defines itself. */
 class TypeNames {
   readonly #taken = new Set(['Buckets', 'Reference', 'Record'])
 
@@ -71,7 +74,7 @@ function pointerPart(name: string): string {
   return name.replaceAll('~', '~0').replaceAll('/', '~1')
 }
 
-/** `line-items` as LineItems; what cannot begin a name gets a T before it. */
+/** `line-items` becomes LineItems; a name that begins with a digit gets a T before it. */
 function pascal(text: string): string {
   const words = text.split(/[^A-Za-z0-9]+/).filter(word => word !== '')
   const name = words.map(word => word[0]!.toUpperCase() + word.slice(1)).join('')

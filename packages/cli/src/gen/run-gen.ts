@@ -10,17 +10,17 @@ export async function runGen({ url, out, isCheck, isJson }: GenLine): Promise<nu
   try {
     const buckets = await readBuckets(url)
     const text = printTypes(buckets)
-    const told = (report: object) => {
+    const report = (report: object) => {
       if (isJson) console.log(JSON.stringify({ buckets: buckets.length, ...report }))
       return isJson
     }
     if (out === undefined) {
-      if (!told({ text })) process.stdout.write(text)
+      if (!report({ text })) process.stdout.write(text)
       return 0
     }
     if (!isCheck) await writeFile(out, text)
     const exitCode = isCheck ? await check(out, text, url) : 0
-    told({ out, isUpToDate: exitCode === 0 })
+    report({ out, isUpToDate: exitCode === 0 })
     return exitCode
   } catch (error) {
     if (!(error instanceof FreshetError)) throw error
@@ -36,12 +36,12 @@ async function check(path: string, text: string, url: string): Promise<number> {
   })
   if (present === text) return 0
   console.error(
-    `${path} is ${present === undefined ? 'not there' : 'out of date'}. Write it: freshet gen --url ${url} --out ${path}`,
+    `${path} is ${present === undefined ? 'missing' : 'out of date'}. To write it: freshet gen --url ${url} --out ${path}`,
   )
   return 1
 }
 
-/** Those of objects; of bytes there is nothing to say. */
+/** The buckets of objects; buckets of bytes have no types. */
 async function readBuckets(url: string): Promise<readonly TypedBucket[]> {
   const { namespaces } = (await callServer<NamespaceList>(url, 'GET', '/db')).body
   const found: TypedBucket[] = []

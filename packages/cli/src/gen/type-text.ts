@@ -1,12 +1,12 @@
 /**
- * JSON Schema as a TypeScript type. What has no type in TypeScript (ranges, patterns, conditions) is left to the server;
- * what is not understood is `unknown`. An object that may have more fields than its schema lists is typed with those alone:
- * otherwise no misspelt field would be found.
+ * JSON Schema as a TypeScript type. Rules that TypeScript types cannot express (ranges, patterns, conditions) are left to the
+ * server; keywords that are not understood become `unknown`. If an object may have more fields than its schema lists, its type
+ * still has only those: otherwise the compiler would find no misspelt field.
  */
 import type { JsonSchema } from '@freshet/protocol'
 
 export interface TypeScope {
-  /** The name of what `$ref` leads to; undefined if it leads elsewhere. */
+  /** The name of the type that `$ref` points to; undefined if it points outside the schema. */
   named(reference: string): string | undefined
 }
 
@@ -33,7 +33,7 @@ export function typeText(schema: unknown, scope: TypeScope, indent = ''): string
   return intersection(parts)
 }
 
-/** Whether it is printed as `{ ... }`, and nothing else: an interface. */
+/** Whether the schema is printed as just `{ ... }`: an interface. */
 export function isFieldList(schema: JsonSchema): boolean {
   const others = ['$ref', 'allOf', 'anyOf', 'oneOf', 'enum', 'const']
   return (
@@ -41,7 +41,7 @@ export function isFieldList(schema: JsonSchema): boolean {
   )
 }
 
-/** What stands before a field or a type: what is written about it. */
+/** The comment before a field or a type: its description. */
 export function commentText({ description, deprecated }: JsonSchema, indent: string): string {
   const text = typeof description === 'string' ? description.replaceAll('*/', '*\\/').trim().split(/\r?\n/) : []
   const lines = [...text, ...(deprecated === true ? ['@deprecated'] : [])]
@@ -57,7 +57,7 @@ function ownParts(schema: JsonSchema, scope: TypeScope, indent: string): string[
   return types.length === 0 ? [] : [union(types.map(type => oneType(type, schema, scope, indent)))]
 }
 
-/** What it says, or what its keywords imply. */
+/** The types that the schema names, or that its keywords imply. */
 function typesOf(schema: JsonSchema): readonly unknown[] {
   if (schema.type !== undefined) return listOf(schema.type)
   if (hasFields(schema)) return ['object']
@@ -93,7 +93,7 @@ function objectText(schema: JsonSchema, scope: TypeScope, indent: string): strin
     const comment = isSchema(field) ? commentText(field, inner) : ''
     return `${comment}${inner}${key}${needed.has(name) ? '' : '?'}: ${typeText(field, scope, inner)}\n`
   })
-  // Fields that are not listed have another type than those that are, which an index cannot say.
+  // Unlisted fields have another type than listed ones, which an index signature cannot express.
   const others = isSchema(additionalProperties) ? `${inner}[name: string]: unknown\n` : ''
   return `{\n${fields.join('')}${others}${indent}}`
 }

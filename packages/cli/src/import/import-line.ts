@@ -10,7 +10,7 @@ import { STANDARD_INPUT } from '../transfer/line-reader.js'
 
 export interface ImportLine {
   readonly to: Place
-  /** `-` is standard input. */
+  /** `-` for standard input. */
   readonly files: readonly string[]
   readonly format: 'ndjson' | 'csv' | undefined
   /** Which buckets of the file to import, as given; undefined: all. */
@@ -34,12 +34,12 @@ export function readImportLine(argv: readonly string[], environment: Environment
     switches: ['dry-run', 'json'],
   })
   if (files.length === 0)
-    throw configInvalid('Say what to import: freshet import shop.ndjson --url http://localhost:7700')
+    throw configInvalid('Name the files to import: freshet import shop.ndjson --url http://localhost:7700')
   const format = given.get('format') ?? (files.includes(STANDARD_INPUT) ? 'ndjson' : undefined)
   const bucket = given.get('bucket')
   if (bucket !== undefined) flagBucket(bucket)
   const isCsv = files.some(file => readFormat(format, file) === 'csv')
-  if (isCsv && bucket === undefined) throw configInvalid('CSV does not say where it belongs: --bucket shop/products.')
+  if (isCsv && bucket === undefined) throw configInvalid('A CSV file names no bucket. Add --bucket shop/products.')
   const existing = given.get('existing') ?? 'replace'
   if (existing !== 'replace' && existing !== 'keep') {
     throw configInvalid(`--existing takes replace or keep, not ${JSON.stringify(existing)}.`)

@@ -1,6 +1,6 @@
 /**
- * What is in a file that is imported, line by line: of an export, of other NDJSON, or of CSV. A file that was exported is checked as a
- * whole before anything is done with it: that its end is there, its count and its digest.
+ * The content of an imported file, line by line: an export, other NDJSON, or CSV. An exported file is verified as a whole before
+ * anything is done with it: its end, its count and its digest.
  */
 import { readFile } from 'node:fs/promises'
 import { basename } from 'node:path'
@@ -11,7 +11,7 @@ import { CsvRecords, fieldOf, ID_COLUMN, jsonOfCell, splitCsv } from '../transfe
 import { LineReader, STANDARD_INPUT } from '../transfer/line-reader.js'
 import { JSON_TYPE, type ObjectLine, readLine, reasonOf } from '../transfer/object-lines.js'
 
-/** `line` is where it begins. */
+/** `line` is the number of its first line. */
 export type FileLine = { readonly line: number } & (
   | { readonly kind: 'object'; readonly object: ObjectLine }
   | { readonly kind: 'settings'; readonly bucket: Key; readonly settings: string }
@@ -24,7 +24,7 @@ export interface FileOptions {
   readonly bucket: string | undefined
   readonly id: string
   readonly text: readonly string[]
-  /** Of the bucket that CSV goes to. */
+  /** The kind of the bucket that CSV goes to. */
   readonly kind: BucketSettings['kind']
 }
 
@@ -33,7 +33,10 @@ interface End {
   readonly sha256: string
 }
 
-/** How many lines it has; undefined for standard input, which is checked when it has been read. Throws FILE_INVALID. */
+/**
+ * Returns how many lines the file has; undefined for standard input, which is checked after it has been read. Throws
+ * FILE_INVALID.
+ */
 export async function checkFile({ path, format }: FileOptions): Promise<number | undefined> {
   if (path === STANDARD_INPUT) return undefined
   const reader = new LineReader(path)
@@ -50,11 +53,11 @@ async function checkDigest(path: string, reader: LineReader): Promise<void> {
   if (sha256 === undefined || name !== basename(path) || (sha256 === reader.digest() && reader.isWhole)) return
   throw new FreshetError(
     'FILE_INVALID',
-    `${path} is not what ${path}.sha256 says: it was cut off or changed. Export it again; or remove that file, if the change was yours.`,
+    `${path} does not match ${path}.sha256: it was cut off or changed. Export it again, or remove ${path}.sha256 if you changed it.`,
   )
 }
 
-/** Of what was exported: is it whole? Others have no head, and are taken as they are. */
+/** Checks that an exported file is complete. Other files have no head, and are not checked. */
 class EndCheck {
   readonly #reader: LineReader
   #isExport = false
@@ -68,20 +71,20 @@ class EndCheck {
   see(line: string): void {
     if (this.#reader.number === 1) this.#isExport = /^\{"freshet":"export"/.test(line)
     if (!this.#isExport) return
-    if (this.#isEnded) throw this.#reader.invalid('something follows the end of the export')
+    if (this.#isEnded) throw this.#reader.invalid('there are lines after the end of the export')
     if (line.startsWith('{"end":')) this.#check(line)
     else if (/^\{"bucket":"[^"]+","id":/.test(line)) this.#objects++
   }
 
   end(): void {
     if (!this.#isExport || this.#isEnded) return
-    throw this.#reader.invalid('here the export is cut off, its end is missing. Export it again')
+    throw this.#reader.invalid('the export is cut off here: its end is missing. Export it again')
   }
 
   #check(line: string): void {
     const { objects, sha256 } = (JSON.parse(line) as { end: End }).end
     if (sha256 !== this.#reader.digest()) {
-      throw this.#reader.invalid('the lines before it are not those that were exported. Export it again')
+      throw this.#reader.invalid('the lines before it have changed since they were exported. Export it again')
     }
     if (objects !== this.#objects) throw this.#reader.invalid(`there are ${this.#objects} objects, not ${objects}`)
     this.#isEnded = true
@@ -119,24 +122,26 @@ function readNdjsonLine(text: string, line: number, { bucket, id }: FileOptions)
   const { freshet, format, end } = read.value
   if (freshet === 'export' && line === 1) {
     if (format === EXPORT_FORMAT) return undefined
-    throw new Error(`the export has format ${format}, and this Freshet reads ${EXPORT_FORMAT}. Update Freshet`)
+    throw new Error(
+      `the export has format ${format}, and this version of Freshet reads format ${EXPORT_FORMAT}. Update Freshet`,
+    )
   }
   if (freshet === 'backup') throw new Error('it is a backup: use freshet restore')
   if (end !== undefined && bucket === undefined) return undefined
   return { kind: 'object', object: plainObject(text, read.value, bucket, id) }
 }
 
-/** An object as somebody else wrote it, with its id in it. */
+/** An object that no export wrote, with its id among its members. */
 function plainObject(
   text: string,
   value: Readonly<Record<string, unknown>>,
   bucket: string | undefined,
   idName: string,
 ): ObjectLine {
-  if (bucket === undefined) throw new Error('it does not say where it belongs. Give --bucket shop/products')
+  if (bucket === undefined) throw new Error('it names no bucket. Add --bucket shop/products')
   const id = Object.hasOwn(value, idName) ? value[idName] : undefined
   if (typeof id !== 'string' && typeof id !== 'number')
-    throw new Error(`it has no ${JSON.stringify(idName)} to be its id`)
+    throw new Error(`it has no member ${JSON.stringify(idName)}, which should be its id`)
   const spelled = typeof id === 'number' ? parseJsonTree(text, 1).members!.get(idName)!.text : '0'
   if (!isExactNumber(spelled)) throw new Error(`its id, ${spelled}, would be rounded. Write it as text`)
   return { kind: 'object', bucket, id: `${id}`, contentType: JSON_TYPE, body: Buffer.from(text) }
@@ -168,7 +173,7 @@ function readColumns(text: string, reader: LineReader, { id }: FileOptions): rea
   const twice = columns.find((column, i) => columns.indexOf(column) !== i)
   if (twice !== undefined) throw reader.invalid(`two columns are called ${JSON.stringify(twice)}`)
   if (!columns.includes(id)) {
-    throw reader.invalid(`no column is called ${JSON.stringify(id)}. Say which is the id: --id ${columns[0]}`)
+    throw reader.invalid(`no column is called ${JSON.stringify(id)}. Name the id's column, such as --id ${columns[0]}`)
   }
   return columns
 }

@@ -1,7 +1,7 @@
 /**
- * Puts objects into a server, many at a time. Each is compared with what is there, and written only if it differs, on the condition that
- * what was seen still holds. So running it again changes nothing, and an answer that was lost does no harm: what it was about is found
- * done. If a commit is refused for what is in it, it is halved until the lines are found that are to blame.
+ * Puts objects into a server, many at a time. Each is compared with the present object, and written only if it differs, on
+ * condition that the object has not changed since. So a repeated import changes nothing, and a lost answer does no harm: the
+ * repeat finds the write done. If a commit is refused for its content, it is halved until the lines at fault are found.
  */
 import { randomUUID } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
@@ -19,7 +19,7 @@ export interface ImportTally {
   created: number
   replaced: number
   unchanged: number
-  /** There already, and left alone with `--existing keep`. */
+  /** Existing objects, left alone with `--existing keep`. */
   kept: number
 }
 
@@ -52,7 +52,7 @@ export class ObjectImporter {
     this.#options = options
   }
 
-  /** What is there is looked at as of now, whatever caches are on the way. */
+  /** Present objects are read as of now, whatever caches are on the way. */
   async begin(): Promise<void> {
     const { position } = await this.#options.calls.json<{ position: number }>(`/coherence?nonce=${Date.now()}`)
     this.#position = position
@@ -81,7 +81,7 @@ export class ObjectImporter {
     return this.#kinds.get(bucket)
   }
 
-  /** Creates the bucket, unless there is one: what it is like is left as it is. */
+  /** Creates the bucket. An existing bucket is left unchanged. */
   async createBucket(bucket: Key, settings: string): Promise<'created' | 'same' | 'different'> {
     await this.flush()
     const there = await this.#settingsOf(bucket)
@@ -99,7 +99,7 @@ export class ObjectImporter {
     return 'created'
   }
 
-  /** As an export has them. */
+  /** The settings in the form that an export has. */
   async #settingsOf(bucket: Key): Promise<BucketSettings | undefined> {
     const found = await this.#unlessMissing(this.#options.calls.json<BucketSettings>(`/db/${bucket}?settings`))
     if (found === undefined) return undefined
@@ -215,7 +215,7 @@ function keyOf({ object: { bucket, id } }: PlacedObject): Key {
   return `${bucket}/${id}`
 }
 
-/** As a commit has it, and as what is there is compared. */
+/** The content as a member of a commit, which is also the form for comparison. */
 function contentText({ contentType, body }: ObjectLine): string {
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
   if (contentType === JSON_TYPE) return `"value":${bytes.toString()}`
@@ -228,7 +228,7 @@ function bytesText(value: string): string {
   return `"contentType":${JSON.stringify(contentType)},"base64":${JSON.stringify(base64)}`
 }
 
-/** Ids for a URL, as many as it may hold. */
+/** Groups ids into lists that fit into a URL. */
 function partsOf(ids: readonly string[]): string[] {
   const parts: string[] = []
   for (const id of ids) {
@@ -240,7 +240,7 @@ function partsOf(ids: readonly string[]): string[] {
   return parts
 }
 
-/** Not that it is not known who asks, or that the server is in trouble. */
+/** Not if the caller lacks permission, or the server is in trouble. */
 function isAboutContent({ code, details: { status } }: FreshetError): boolean {
   if (code === 'COMMIT_CONFLICT') return false
   return typeof status === 'number' && status >= 400 && status < 500 && ![401, 403, 408, 425, 429].includes(status)

@@ -1,6 +1,6 @@
 /**
- * `freshet import`. A line that cannot be taken is told with its file and number, and the others go on. What refers to something that
- * comes later in the file is tried again after the end.
+ * `freshet import`. A line that is refused is reported with its file and number, and the import continues. A line that refers to
+ * one later in the file is tried again after the end.
  */
 import type { FreshetError, Key } from '@freshet/protocol'
 import { readFormat } from '../export/export-line.js'
@@ -14,7 +14,7 @@ import type { ImportLine } from './import-line.js'
 import { checkFile, type FileOptions, readImportedFile } from './imported-file.js'
 import { type ImportTally, ObjectImporter } from './object-importer.js'
 
-const TOLD_MAX = 100
+const REFUSED_SHOWN = 100
 
 interface ImportReport extends ImportTally {
   readonly isDryRun: boolean
@@ -24,7 +24,7 @@ interface ImportReport extends ImportTally {
 
 export function runImport(line: ImportLine): Promise<number> {
   return untilStopped(
-    { whenStopped: 'Stopped. The same command goes on from here.', isJson: line.isJson },
+    { whenStopped: 'Stopped. Run the same command to continue from here.', isJson: line.isJson },
     async run => {
       const files: { readonly options: FileOptions; readonly lines: number | undefined }[] = []
       for (const path of line.files) {
@@ -57,7 +57,7 @@ class Importing {
   readonly #isChosen: (bucket: Key) => boolean
   readonly #created: Key[] = []
   readonly #refused: { file: string; line: number; reason: string }[] = []
-  /** Lines that were refused for what is not there yet. */
+  /** Lines that were refused because an object they refer to does not exist yet. */
   #tooEarly = new Map<number, string>()
   #file = ''
 
@@ -79,7 +79,7 @@ class Importing {
     const kind = options.bucket === undefined ? undefined : await this.#importer.kindOf(options.bucket)
     const complete = { ...options, kind: kind ?? options.kind }
     let waiting = await this.#pass(complete, lines, undefined)
-    // As long as each pass brings some of them in.
+    // Repeat as long as each pass imports some of them.
     while (waiting.size > 0 && options.path !== STANDARD_INPUT) {
       const still = await this.#pass(complete, lines, waiting)
       if (still.size === waiting.size) break
@@ -93,7 +93,7 @@ class Importing {
     return { isDryRun: this.#line.isDryRun, buckets: this.#created, ...this.#importer.tally, refused }
   }
 
-  /** All lines, or only some. */
+  /** Reads all lines, or only some. */
   async #pass(
     options: FileOptions,
     total: number | undefined,
@@ -118,7 +118,7 @@ class Importing {
       const outcome = await this.#importer.createBucket(bucket, settings)
       if (outcome === 'created') this.#created.push(bucket)
       if (outcome === 'different') {
-        console.error(`${this.#file}:${line}: ${bucket} is there already, with other settings, which stay as they are.`)
+        console.error(`${this.#file}:${line}: ${bucket} already exists with other settings, which are kept.`)
       }
     } catch (error) {
       const { details } = error as FreshetError
@@ -135,8 +135,9 @@ class Importing {
 
 function tell(report: ImportReport, isJson: boolean): number {
   const { created, replaced, unchanged, kept, refused, buckets, isDryRun } = report
-  for (const { file, line, reason } of refused.slice(0, TOLD_MAX)) console.error(`${file}:${line}: ${reason}.`)
-  if (refused.length > TOLD_MAX) console.error(`... and ${refused.length - TOLD_MAX} more. --json lists them all.`)
+  for (const { file, line, reason } of refused.slice(0, REFUSED_SHOWN)) console.error(`${file}:${line}: ${reason}.`)
+  if (refused.length > REFUSED_SHOWN)
+    console.error(`... and ${refused.length - REFUSED_SHOWN} more. --json lists them all.`)
   if (isJson) console.log(JSON.stringify(report))
   else {
     const counts = [
@@ -148,7 +149,7 @@ function tell(report: ImportReport, isJson: boolean): number {
     ]
     const more = buckets.length === 0 ? '' : `; buckets created: ${buckets.join(', ')}`
     console.log(
-      `${isDryRun ? 'It would be: ' : ''}${counts.join(', ')}${more}.${isDryRun ? ' Schemas were not asked.' : ''}`,
+      `${isDryRun ? 'Dry run: ' : ''}${counts.join(', ')}${more}.${isDryRun ? ' Schemas were not checked.' : ''}`,
     )
   }
   return refused.length > 0 ? EXIT_FAILED : 0

@@ -2,15 +2,15 @@
 import { type Command, createCommand } from '../terminal/command.js'
 import { readInitLine } from './init-line.js'
 
-const HELP = `freshet init FOLDER: a small typed app, Vite and the SDK, that runs at once.
+const HELP = `freshet init FOLDER: creates a small typed app, with Vite and the SDK, that runs at once
 
   freshet init my-app && cd my-app && npm install && npm run dev
-  freshet init my-app --link ../freshet     with the packages of a clone, not those of the registry
+  freshet init my-app --link ../freshet     with the packages of a clone instead of npm's registry
 
-  --link FOLDER   a clone of Freshet, built (the one that this command is of, if it is of one)
-  --registry      the packages of npm's registry, also where this command is of a clone
-  --json
-Exit codes: 0 made, 1 failed: nothing is there, 2 an option is wrong, or there is something in FOLDER.
+  --link FOLDER   a built clone of Freshet (default: the clone that this command runs from, if any)
+  --registry      use the packages of npm's registry, even if this command runs from a clone
+  --json          print JSON
+Exit codes: 0 created, 1 failed and nothing was created, 2 a wrong option, or FOLDER is not empty.
 `
 
 export const initCommand: Command = createCommand({

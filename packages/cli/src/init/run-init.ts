@@ -1,4 +1,4 @@
-/** `freshet init my-app`: a small typed app that runs at once. What is in it stands in the folder `template` of this package. */
+/** `freshet init my-app`: a small typed app that runs at once. Its files come from the folder `template` of this package. */
 import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { cp, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
@@ -12,7 +12,7 @@ import type { InitLine } from './init-line.js'
 
 const TEMPLATE = fileURLToPath(new URL('../../template', import.meta.url))
 const ROOT = fileURLToPath(new URL('../../../..', import.meta.url))
-/** Those that this version was tested with. */
+/** The versions that this version of Freshet was tested with. */
 export const TOOLS: Readonly<Record<'typescript' | 'vite', string>> = { typescript: '7.0.2', vite: '8.3.5' }
 
 const SCOPE = '@freshet/'
@@ -20,7 +20,7 @@ const SCOPE = '@freshet/'
 export function runInit(line: InitLine): Promise<number> {
   const path = resolve(line.folder)
   const link = line.isFromRegistry ? undefined : (line.link ?? ownClone())
-  return untilStopped({ whenStopped: 'Stopped. Nothing was made.', isJson: line.isJson }, async ({ signal }) => {
+  return untilStopped({ whenStopped: 'Stopped. Nothing was created.', isJson: line.isJson }, async ({ signal }) => {
     await refuseFilled(path)
     const making = `${path}.making`
     await rm(making, { recursive: true, force: true })
@@ -44,13 +44,13 @@ export function runInit(line: InitLine): Promise<number> {
   })
 }
 
-/** Where this command is of a clone, its root. */
+/** The root of the clone that this command runs from, if any. */
 function ownClone(): string | undefined {
   try {
     const { workspaces } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { workspaces?: unknown }
     return Array.isArray(workspaces) && workspaces.includes('packages/*') ? ROOT : undefined
   } catch {
-    // It was installed: what is above it is somebody else's.
+    // The command was installed: the folders above it belong to something else.
     return undefined
   }
 }
@@ -59,9 +59,9 @@ function nextSteps(folder: string, link: string | undefined): string {
   const where = /\s/.test(folder) ? JSON.stringify(folder) : folder
   const from =
     link === undefined
-      ? `npm takes Freshet ${ownVersion()} from its registry. If it is not there, make the app from a clone: --link FOLDER`
-      : `Freshet is in vendor/, as ${link} has it; npm takes what else is needed from its registry.`
-  return `${folder} is there. Now:\n\n  cd ${where}\n  npm install\n  npm run dev\n\n${from}\n`
+      ? `npm takes Freshet ${ownVersion()} from its registry. If it is missing there, create the app from a clone: --link FOLDER`
+      : `Freshet is in vendor/, packed from ${link}; npm takes the other packages from its registry.`
+  return `Created ${folder}. Next:\n\n  cd ${where}\n  npm install\n  npm run dev\n\n${from}\n`
 }
 
 async function refuseFilled(path: string): Promise<void> {
@@ -70,10 +70,10 @@ async function refuseFilled(path: string): Promise<void> {
     throw error
   })
   if (names.length === 0) return
-  throw new FreshetError('CONFIG_INVALID', `${path} is there already, with something in it. Choose another name.`)
+  throw new FreshetError('CONFIG_INVALID', `${path} already exists and is not empty. Choose another name.`)
 }
 
-/** As npm wants it. */
+/** A name that npm accepts. */
 function nameOf(path: string): string {
   return (
     basename(path)
@@ -84,7 +84,7 @@ function nameOf(path: string): string {
 }
 
 interface Packed {
-  /** Those that the app runs with; the others are for its server. */
+  /** The packages that the app itself needs; the others are for its server. */
   readonly inApp: ReadonlySet<string>
   /** `freshet-client-0.1.0.tgz` and the like, by the name of the package. */
   readonly files: ReadonlyMap<string, string>
@@ -94,7 +94,7 @@ async function pack(link: string, folder: string, signal: AbortSignal): Promise<
   const vendor = join(folder, 'vendor')
   await mkdir(vendor)
   const cwd = resolve(link)
-  console.error(`Packing what ${cwd} has; it takes some seconds.`)
+  console.error(`Packing the packages of ${cwd}; this takes some seconds.`)
   try {
     const [inApp, all] = [await addNeeded(cwd, 'client'), await addNeeded(cwd, 'cli')]
     const workspaces = [...all].flatMap(name => ['--workspace', `packages/${name}`])
@@ -105,13 +105,13 @@ async function pack(link: string, folder: string, signal: AbortSignal): Promise<
   } catch (cause) {
     throw new FreshetError(
       'CONFIG_INVALID',
-      `${cwd} cannot be packed: ${(cause as Error).message.split('\n')[0]}. --link takes a clone of Freshet that is built.`,
+      `${cwd} cannot be packed: ${(cause as Error).message.split('\n')[0]}. --link takes a built clone of Freshet.`,
       { cause },
     )
   }
 }
 
-/** A package of the clone, and those of Freshet's that it needs. */
+/** A package of the clone, and the Freshet packages that it depends on. */
 async function addNeeded(clone: string, name: string, needed: Set<string> = new Set()): Promise<Set<string>> {
   if (needed.has(name)) return needed
   needed.add(name)
@@ -140,7 +140,7 @@ function manifest(name: string, packed: Packed | undefined): object {
     version: '0.0.0',
     type: 'module',
     scripts: { dev: 'node dev.mjs', types: 'tsc', build: 'tsc && vite build', preview: 'vite preview' },
-    // From files, npm is told of each; from the registry it finds what they need.
+    // Packages from files must all be listed; from the registry, npm finds dependencies by itself.
     dependencies: from(packed === undefined ? ['client'] : names.filter(each => packed.inApp.has(each))),
     devDependencies: {
       ...from(packed === undefined ? ['cli'] : names.filter(each => !packed.inApp.has(each))),

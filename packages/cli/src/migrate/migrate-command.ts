@@ -2,13 +2,15 @@
 import { type Command, createCommand } from '../terminal/command.js'
 import { readMigrateLine } from './migrate-line.js'
 
-const HELP = `freshet migrate: takes every migration of a folder that a server has not had yet; docs/schemas.md
+const HELP = `freshet migrate: runs every migration of a folder that a server has not run yet; docs/schemas.md
 
   freshet migrate --url http://localhost:7700
   freshet migrate --url http://localhost:7700 --folder db/migrations
 
-  --folder FOLDER (migrations), --json
-Exit codes: 0 all are done, 1 one failed: run it again to go on, 2 an option or a migration is wrong.
+  --url URL         the server
+  --folder FOLDER   the folder of the migrations (default migrations)
+  --json            print JSON
+Exit codes: 0 all are done, 1 one failed: run the same command to continue, 2 an option or a migration is wrong.
 `
 
 export const migrateCommand: Command = createCommand({

@@ -1,7 +1,7 @@
 /**
  * Changes the objects of a bucket, page by page. An object is changed if its version is older than the schema, and only if it
- * still has that version at the commit. So each is changed once, however often this is killed and run again, and nothing
- * that others write meanwhile is lost.
+ * still has that version at the commit. So each object is changed once, however often this is killed and run again, and no
+ * concurrent write by another client is lost.
  */
 
 import { isDeepStrictEqual } from 'node:util'
@@ -9,7 +9,7 @@ import { type CommitPart, type Database, FreshetError, idOf, type Stored, type T
 import type { MigrationFile } from './read-migrations.js'
 
 export interface Reached {
-  /** The last id looked at. */
+  /** The last id examined. */
   readonly after: string
   readonly done: number
   readonly changed: number
@@ -18,15 +18,15 @@ export interface Reached {
 type Found = Stored<Record<string, unknown>>
 
 const PAGE = 100
-/** So often others may come between before it is given up; each time, only what they did not touch is tried again. */
+/** How many conflicts with other clients end the migration; each retry leaves out what they have changed. */
 const ATTEMPTS_MAX = 100
 
-/** Goes on where the task is. Tells after each page. */
+/** Continues where the task stands. Reports after each page. */
 export async function migrateObjects(
   db: Database,
   { bucket: name, change }: MigrationFile,
   task: Task,
-  tell: (reached: Reached) => Promise<void>,
+  report: (reached: Reached) => Promise<void>,
 ): Promise<Reached | undefined> {
   const bucket = db.bucket(name)
   const { from = 0 } = task
@@ -38,13 +38,13 @@ export async function migrateObjects(
     const last = page.items.at(-1)
     if (last !== undefined) {
       after = idOf(last)
-      await tell({ after, done, changed })
+      await report({ after, done, changed })
     }
     if (page.next === undefined) return after === undefined ? undefined : { after, done, changed }
   }
 }
 
-/** How many were written. */
+/** Returns how many objects were written. */
 async function changePage(
   db: Database,
   bucket: string,
@@ -65,7 +65,10 @@ async function changePage(
     }
     found = await db.bucket(bucket).getMany(old.map(idOf), { read: 'current' })
   }
-  throw new FreshetError('SERVER_BUSY', `Others changed the same objects of ${bucket} all the time. Run it again.`)
+  throw new FreshetError(
+    'SERVER_BUSY',
+    `Other clients kept changing the same objects of ${bucket}. Run the command again.`,
+  )
 }
 
 async function changedParts(
@@ -79,15 +82,15 @@ async function changedParts(
     const before = { ...object }
     const value = await change(structuredClone(before), id)
     if (typeof value !== 'object' || value === null) {
-      throw new FreshetError('CONFIG_INVALID', `change must return an object, but did not for ${id} of ${bucket}.`)
+      throw new FreshetError('CONFIG_INVALID', `change must return an object; for ${id} of ${bucket} it did not.`)
     }
-    // What stays as it is stays in the caches, too.
+    // Unchanged objects stay in the caches, too.
     if (!isDeepStrictEqual(value, before)) parts.push({ bucket, id, value, ifVersion: versionOf(object) })
   }
   return parts
 }
 
-/** A conflict; or no answer, after which the versions tell whether it was done. */
+/** A conflict; or no answer, after which the versions show whether the commit was done. */
 function isWorthAnotherLook(error: unknown): boolean {
   if (!(error instanceof FreshetError)) return false
   return error.code === 'COMMIT_CONFLICT' || (error.code === 'REQUEST_FAILED' && error.details.outcome === 'unknown')

@@ -20,7 +20,7 @@ test('a misspelt export is refused: without its change a migration would change 
   })
 })
 
-test('a migration may do without a change', async () => {
+test('a migration may omit change', async () => {
   writeFileSync(join(folder, '0001-names.mjs'), BUCKET)
   expect(await readMigrations(folder)).toMatchObject([{ name: '0001-names', bucket: 'shop/products' }])
 })

@@ -6,11 +6,11 @@ import { type JsonSchema, parseBucketName } from '@freshet/protocol'
 import { configInvalid } from '../config/config-invalid.js'
 
 export interface MigrationFile {
-  /** Of the file, without what follows the dot. */
+  /** The name of the file, without its extension. */
   readonly name: string
   readonly bucket: string
   readonly schema: JsonSchema
-  /** What an object becomes. Called again where the object has changed meanwhile. */
+  /** Returns the changed object. Called again if the object has changed meanwhile. */
   readonly change: Change
 }
 
@@ -34,7 +34,7 @@ async function namesIn(folder: string): Promise<readonly string[]> {
     return await readdir(folder)
   } catch (cause) {
     throw configInvalid(
-      `The folder ${folder} cannot be read: ${(cause as Error).message}. Say where it is: --folder FOLDER.`,
+      `The folder ${folder} cannot be read: ${(cause as Error).message}. Name the folder: --folder FOLDER.`,
     )
   }
 }
@@ -44,7 +44,7 @@ async function readOne(folder: string, file: string): Promise<MigrationFile> {
   const { bucket, schema, change = (object: unknown) => object, ...others } = await load(path)
   const [unknown] = Object.keys(others)
   if (unknown !== undefined)
-    throw configInvalid(`${path} exports ${unknown}, which means nothing; it may export bucket, schema and change.`)
+    throw configInvalid(`${path} exports ${unknown}, which is unknown; it may export bucket, schema and change.`)
   if (typeof bucket !== 'string') throw configInvalid(`${path} must export bucket, such as 'shop/products'.`)
   try {
     parseBucketName(bucket)

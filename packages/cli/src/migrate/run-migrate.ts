@@ -1,7 +1,7 @@
 /**
- * `freshet migrate`: takes the migrations of a folder that a server has not had yet, in order. What a migration changes is
- * decided here, by a function in its file; the server holds every write to the new schema from the start, and looks at the
- * end whether every object satisfies it. Killed at any time, it goes on where it was when it is run again.
+ * `freshet migrate`: runs the migrations of a folder that a server has not run yet, in order. This command changes the objects,
+ * with a function from the migration's file. The server checks every write against the new schema from the start, and checks at
+ * the end whether every object satisfies it. Killed at any time, a migration continues when the command is run again.
  */
 
 import { setTimeout as delay } from 'node:timers/promises'
@@ -15,29 +15,29 @@ import { migrateObjects } from './migrate-objects.js'
 import { type MigrationFile, readMigrations } from './read-migrations.js'
 
 const POLL_MS = 50
-const VIOLATIONS_TOLD = 5
+const VIOLATIONS_SHOWN = 5
 
-/** One line each, for people or for programs. */
-type Tell = (
+/** Prints one line, as text or as JSON. */
+type Print = (
   report: { readonly name?: string; readonly outcome: string; readonly changed?: number },
   text: string,
 ) => void
 
 export async function runMigrate({ url, folder, isJson }: MigrateLine): Promise<number> {
-  const told: Tell = (report, text) => console.log(isJson ? JSON.stringify(report) : text)
+  const print: Print = (report, text) => console.log(isJson ? JSON.stringify(report) : text)
   const progress = new ProgressLine()
   const migrations = await readMigrations(folder)
   if (migrations.length === 0)
-    told({ outcome: 'none' }, `There are no migrations in ${folder}: no files such as 0001-name.mjs.`)
+    print({ outcome: 'none' }, `There are no migrations in ${folder}: no files such as 0001-name.mjs.`)
   let db: Database | undefined
   try {
     db = await connect(url, { memoryBytesMax: 0, ...authorizationOf(process.env) })
-    for (const migration of migrations) await migrate(url, db, migration, told, progress)
+    for (const migration of migrations) await migrate(url, db, migration, print, progress)
     return 0
   } catch (error) {
     if (!(error instanceof FreshetError) || error.code === 'CONFIG_INVALID') throw error
     progress.clear()
-    const violations = violationsOf(error).slice(0, VIOLATIONS_TOLD)
+    const violations = violationsOf(error).slice(0, VIOLATIONS_SHOWN)
     tellFailure(error, isJson, violations.length > 0 ? { violations } : {})
     if (!isJson) for (const { path, at, expected } of violations) console.error(`  ${path} ${at}: expected ${expected}`)
     return 1
@@ -50,13 +50,13 @@ async function migrate(
   url: string,
   db: Database,
   migration: MigrationFile,
-  told: Tell,
+  print: Print,
   progress: ProgressLine,
 ): Promise<void> {
   const { name, bucket } = migration
   const task = await begin(url, migration)
   if (task === undefined) {
-    told({ name, outcome: 'done before' }, `${name}: done before`)
+    print({ name, outcome: 'done before' }, `${name}: already done`)
     return
   }
   if (task.state === 'running' && task.phase === 'changing') {
@@ -68,10 +68,10 @@ async function migrate(
   }
   const { changed } = await waitFor(url, task.id, progress)
   progress.clear()
-  told({ name, outcome: 'done', changed }, `${name}: done, ${changed} objects of ${bucket} changed`)
+  print({ name, outcome: 'done', changed }, `${name}: done, ${changed} objects of ${bucket} changed`)
 }
 
-/** The task of a migration, begun now or before; undefined if it is done. */
+/** The task of a migration, started now or earlier; undefined if it is done. */
 async function begin(url: string, { name, bucket, schema }: MigrationFile): Promise<Task | undefined> {
   const path = `/db/${bucket}`
   const known = await unlessMissing(callServer<SchemaList>(url, 'GET', `${path}?schemas`))
@@ -80,7 +80,7 @@ async function begin(url: string, { name, bucket, schema }: MigrationFile): Prom
   const settings = await unlessMissing(callServer<BucketSettings>(url, 'GET', `${path}?settings`))
   const { schemaVersion: _, ...kept } = settings?.body ?? { kind: 'object' }
   const change: BucketChange = { ...kept, schema, migration: { by: 'client', name } }
-  // Two at once: the second is refused, and can be run again.
+  // If two commands run at once, the second is refused, and can be run again.
   const condition = settings?.etag === undefined ? { 'if-none-match': '*' } : { 'if-match': settings.etag }
   const { body } = await callServer<BucketAnswer>(url, 'PUT', path, change, condition)
   return getTask(url, body.task!)
@@ -94,7 +94,7 @@ async function goOn(url: string, id: string | undefined): Promise<Task | undefin
   if (state === 'running') return found.body
   throw new FreshetError(
     'TASK_STATE',
-    `The migration ${name} was cancelled. Write another one that goes on from there.`,
+    `The migration ${name} was cancelled. Write a new migration that continues from there.`,
   )
 }
 
@@ -106,16 +106,20 @@ async function tell(url: string, id: string, action: TaskAction): Promise<Task> 
   return (await callServer<Task>(url, 'POST', `/tasks/${id}`, action)).body
 }
 
-/** Until the server has looked at every object. */
+/** Waits until the server has checked every object. */
 async function waitFor(url: string, id: string, progress: ProgressLine): Promise<Task> {
   for (;;) {
     const task = await getTask(url, id)
     if (task.state === 'done') return task
     if (task.state !== 'running') {
       const { message = `The task ${id} was ${task.state}.`, violations } = task.error ?? {}
-      throw new FreshetError('SCHEMA_MISFIT', `${message} Correct what changes it, and run this again.`, {
-        details: { violations },
-      })
+      throw new FreshetError(
+        'SCHEMA_MISFIT',
+        `${message} Correct the migration's change, and run this command again.`,
+        {
+          details: { violations },
+        },
+      )
     }
     progress.show({ what: `checking ${task.name}`, done: task.done, total: task.total, at: task.bucket })
     await delay(POLL_MS)

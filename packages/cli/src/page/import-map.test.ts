@@ -7,7 +7,7 @@ function read(path: string): string {
   return readFileSync(new URL(path, packages), 'utf8')
 }
 
-test("the page's import map has every door that the client and what it imports go through", () => {
+test("the page's import map has every entry point that the client and its imports use", () => {
   const map = new Set([...read('cli/page/index.html').matchAll(/"(@freshet\/[^"]+)":/g)].map(([, door]) => door!))
   const files = ['client', 'protocol', 'bloom'].flatMap(name =>
     (readdirSync(new URL(`${name}/src/`, packages), { recursive: true }) as string[])

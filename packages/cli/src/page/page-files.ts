@@ -4,10 +4,10 @@
  *
  *     index.html, page.css   packages/cli/page
  *     page/...               the page's own modules
- *     client/... and others  the packages that it imports, as they were compiled
+ *     client/... and others  the compiled packages that it imports
  *     readme.md              how to use the command
  *
- * A file is read when it is asked for first: a server that nobody looks at in a browser reads none.
+ * A file is read on its first request: a server that no browser visits reads none.
  */
 import { readdirSync } from 'node:fs'
 import { lazyFile } from '@freshet/console'

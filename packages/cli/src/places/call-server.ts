@@ -1,4 +1,4 @@
-/** Requests of the command that are not about objects: schemas and tasks. */
+/** Requests of the command about schemas and tasks rather than objects. */
 import { FreshetError, fromProblem } from '@freshet/protocol'
 
 export interface Called<Body> {
@@ -6,7 +6,7 @@ export interface Called<Body> {
   readonly etag: string | undefined
 }
 
-/** Throws the server's error; REQUEST_FAILED where there is no answer, ANSWER_INVALID where it is another's. */
+/** Throws the server's error; REQUEST_FAILED if there is no answer; ANSWER_INVALID if the answer is not a Freshet server's. */
 export async function callServer<Body>(
   url: string,
   method: 'GET' | 'PUT' | 'POST',
@@ -28,7 +28,7 @@ export async function callServer<Body>(
   return { body: answer as Body, etag: response.headers.get('etag') ?? undefined }
 }
 
-/** The token for a server that has rules, as `connect` takes it. */
+/** The token for a server that has rules, as an option of `connect`. */
 export function authorizationOf({ FRESHET_TOKEN: token }: NodeJS.ProcessEnv): { readonly authorization?: string } {
   return token ? { authorization: token } : {}
 }
@@ -42,7 +42,7 @@ async function send(url: string, init: RequestInit): Promise<Response> {
     return await fetch(url, init)
   } catch (cause) {
     const reason = ((cause as Error).cause as Error | undefined)?.message ?? (cause as Error).message
-    throw new FreshetError('REQUEST_FAILED', `${url} was not answered: ${reason}. Is the server running?`, { cause })
+    throw new FreshetError('REQUEST_FAILED', `${url} got no answer: ${reason}. Is the server running?`, { cause })
   }
 }
 
@@ -57,6 +57,6 @@ async function read(response: Response, name: string): Promise<unknown> {
 function notOurs(name: string, status: number): FreshetError {
   return new FreshetError(
     'ANSWER_INVALID',
-    `${name} was answered with status ${status}, not by a Freshet server. Is the address right?`,
+    `${name} was answered with status ${status}, and not by a Freshet server. Check the address.`,
   )
 }

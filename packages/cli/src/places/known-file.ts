@@ -1,13 +1,15 @@
 /**
- * What a server knew of its store, in a file of its own beside it: the id of the log, the highest position, and the access rules in force. A server that
- * starts again finds out by it that the store was put back meanwhile, and knows the rules that the backup lacks (docs/backups.md).
+ * What a server knew of its store, in a file of its own beside it: the id of the log, the highest position, and the access rules
+ * in force. When the server starts again, this shows whether the store was put back meanwhile, and gives the rules that a backup
+ * lacks (docs/backups.md).
  *
- * The file is written when the rules change and when the store is closed; over an engine, every few seconds as well. Several processes may share it: what
- * has the higher version or position stays. A server that cannot keep the file goes on without; then only the engine's identity tells.
+ * The file is written when the rules change and when the store is closed; over an engine, every few seconds as well. Several
+ * processes may share it: the higher version and position win. A server that cannot write the file runs without it; then only the
+ * engine's own identity shows that a store was put back.
  *
- *     known-0123456789abcdef-2775204879901.json     a hash of the store's name, and since which version these rules have been in force
+ *     known-0123456789abcdef-2775204879901.json     a hash of the store's name, and the version since which these rules are in force
  *
- * So a backup of the folder that is copied over it leaves newer rules alone.
+ * The version in the name keeps newer rules from being overwritten when a backup of the folder is copied over it.
  */
 import { createHash } from 'node:crypto'
 import { readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
@@ -36,7 +38,7 @@ export class KnownFile implements RulesMemory {
   #store: Store | undefined
   #rules: KnownRules | undefined
   #writing: Promise<void> = Promise.resolve()
-  #isTold = false
+  #isReported = false
 
   private constructor(folder: string, name: string, log: Log, known: Known | undefined) {
     this.#folder = folder
@@ -46,23 +48,23 @@ export class KnownFile implements RulesMemory {
     this.#rules = known?.rules
   }
 
-  /** One for each store that is served from this folder. */
+  /** Opens the file of one store; a folder has one for each store that is served from it. */
   static async open(folder: string, store: string, log: Log): Promise<KnownFile> {
     const name = `known-${createHash('sha256').update(withoutPassword(store)).digest('hex').slice(0, 16)}`
     return new KnownFile(folder, name, log, newestOf(await recallAll(folder, name)))
   }
 
-  /** By an earlier process. */
+  /** The place of the store, as an earlier process saw it. */
   get place(): LogPlace | undefined {
     return this.#known
   }
 
-  /** By an earlier process. */
+  /** The rules, as an earlier process knew them. */
   get known(): KnownRules | undefined {
     return this.#known?.rules
   }
 
-  /** Notes the place of the store until it is closed. `everyMs`: 0, only then. */
+  /** Records the place of the store until it is closed, every `everyMs`; with 0, only when it is closed. */
   follow(store: Store, everyMs: number = WRITE_EVERY_MS): void {
     this.#store = store
     const timer = everyMs > 0 ? setInterval(() => void this.#write(), everyMs).unref() : undefined
@@ -79,20 +81,20 @@ export class KnownFile implements RulesMemory {
     return this.#write()
   }
 
-  /** One after the other. */
+  /** Writes one after the other. */
   #write(): Promise<void> {
     this.#writing = this.#writing.then(async () => {
       try {
         await this.#writeNow(this.#store!)
       } catch (error) {
-        if (!this.#isTold) {
+        if (!this.#isReported) {
           this.#log.write(
             'info',
             `cannot write what this server knows of the store to ${this.#folder}`,
             describeError(error),
           )
         }
-        this.#isTold = true
+        this.#isReported = true
       }
     })
     return this.#writing
@@ -113,7 +115,7 @@ export class KnownFile implements RulesMemory {
   }
 }
 
-/** Of all files that can be read. */
+/** The content of all files that can be read. */
 async function recallAll(folder: string, name: string): Promise<readonly Found[]> {
   const names = await readdir(folder).catch(() => [])
   const files = names.filter(each => each.startsWith(`${name}-`) && each.endsWith('.json'))

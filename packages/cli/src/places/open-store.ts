@@ -1,4 +1,4 @@
-/** Which store it is, by what it is called: a folder of this machine, or the address of an engine that several servers share. */
+/** Opens the store that a name means: a folder on this machine, or the address of an engine that several servers share. */
 import type { LogPlace, Store } from '@freshet/core/store'
 import {
   type EmbeddedStore,
@@ -18,18 +18,18 @@ import { EMBEDDED, isEngine, withoutPassword } from '../config/store-kind.js'
 import { KnownFile } from './known-file.js'
 import type { StorePlace } from './place.js'
 
-/** Whether it is in this process, which is then the only one that writes. */
+/** Whether the store is in this process, which is then its only writer. */
 export function isEmbedded({ store }: Config): boolean {
   return store === EMBEDDED
 }
 
 export interface OpenedStore {
   readonly store: Store
-  /** What earlier processes knew of it. */
+  /** What earlier processes knew of the store. */
   readonly known: KnownFile
 }
 
-/** Each server and each worker opens one that is shared by itself. */
+/** Each server and each worker opens a shared store for itself. */
 export async function openStore(config: Config, log: Log): Promise<OpenedStore> {
   if (isEmbedded(config)) return openOwnStore(config, log)
   const { store: url, operationRetentionMs: retentionMs, operationMemory } = config
@@ -42,13 +42,13 @@ export async function openStore(config: Config, log: Log): Promise<OpenedStore> 
   return { store, known }
 }
 
-/** The one in a folder, which this process writes to. Logs what is damaged. */
+/** The store in a folder, which this process writes to. Logs damaged objects. */
 export async function openOwnStore(config: Config, log: Log): Promise<OpenedStore & { readonly store: EmbeddedStore }> {
   const known = await KnownFile.open(config.data, config.store, log)
   const store = await openEmbeddedStore(embeddedOptionsOf(config))
   const { damagedKeys } = store.engine
   if (damagedKeys.length > 0) {
-    log.write('error', 'Some objects are damaged, and cannot be read', {
+    log.write('error', 'Some objects are damaged and cannot be read', {
       code: 'STORE_DAMAGED',
       damaged: damagedKeys.length,
       keys: damagedKeys.slice(0, 20),
@@ -60,7 +60,7 @@ export async function openOwnStore(config: Config, log: Log): Promise<OpenedStor
   return { store, known }
 }
 
-/** Of a worker, which reads the folder and hands its commits to the primary. */
+/** The store of a worker, which reads the folder and hands its commits to the primary. */
 export async function openReader(config: Config, log: Log): Promise<OpenedStore> {
   const known = await KnownFile.open(config.data, config.store, log)
   const store = await openEmbeddedReader({ path: config.data, channel: ipcChannel(process) })
@@ -69,18 +69,18 @@ export async function openReader(config: Config, log: Log): Promise<OpenedStore>
 }
 
 const PUT_BACK =
-  'the data folder was copied back or moved, or its owner was changed: sessions start over. If it is from a backup, its access rules may be ' +
-  'older ones: stop the server, and look at them with freshet rules diff FILE'
+  'the data folder was copied back or moved, or its owner was changed, so sessions start over. If it comes from a backup, its access rules may ' +
+  'be outdated: stop the server, and compare them with freshet rules diff FILE'
 
 function notCompact(): Error {
   return configInvalid(
-    'Operations are remembered compactly by the embedded store alone. Leave out --operation-memory, or --store.',
+    'Only the embedded store has compact operation memory. Leave out --operation-memory, or --store.',
   )
 }
 
 function notShared(): Error {
   return configInvalid(
-    'A ring with folders among its nodes is for one process, since only one can have a folder open. Add --workers 1.',
+    'A ring with folders among its nodes can be used by one process only, since only one can open a folder. Add --workers 1.',
   )
 }
 
@@ -91,7 +91,7 @@ export function openNamedStore(name: string, onWarning: (warning: string) => voi
 
 interface EngineOptions {
   readonly url: string
-  /** What an earlier process knew of it. */
+  /** What an earlier process knew of the store. */
   readonly recalled?: LogPlace | undefined
   readonly retentionMs?: number
   readonly onWarning: (warning: string) => void
@@ -107,7 +107,7 @@ async function openEngine(options: EngineOptions): Promise<Store> {
   return (await import('@freshet/engines/postgres')).openPostgresStore(options)
 }
 
-/** Each node is a store like any other, of which the ring uses a few calls. */
+/** Each node is an ordinary store, of which the ring uses a few calls. */
 async function openRing({ url, onWarning, ...more }: EngineOptions): Promise<Store> {
   const { openQuorumStore } = await import('@freshet/engines/quorum')
   const nodes = nodesOfRing(url).map(node => {
@@ -123,7 +123,7 @@ function embeddedOptionsOf(config: Config): EmbeddedStoreOptions {
   return { path: data, durability, retentionMs: operationRetentionMs, ...compact }
 }
 
-/** Opens it for reading: of a folder, one state, while a server may be writing to it. */
+/** Opens a store for reading. A folder is opened at one state, while a server may be writing to it. */
 export function openState({ store }: StorePlace): Promise<StoreState> {
   return isEngine(store) ? openNamedStore(store, warning => console.error(warning)) : openEmbeddedSnapshot(store)
 }

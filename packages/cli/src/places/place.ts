@@ -1,4 +1,4 @@
-/** Where objects come from or go to: a server that runs, the folder of an embedded store, or the address of an engine. */
+/** Where objects come from or go to: a running server, the folder of an embedded store, or the address of an engine. */
 
 import { configInvalid } from '../config/config-invalid.js'
 import { EMBEDDED, isEngine, noStore, STORE } from '../config/store-kind.js'
@@ -13,7 +13,7 @@ export interface StorePlace {
   readonly store: string
 }
 
-/** The flags that take a value and name a store, or a place. */
+/** The flags that take a value and name a store or a place. */
 export const STORE_FLAGS: readonly string[] = ['store', 'data']
 export const PLACE_FLAGS: readonly string[] = ['url', ...STORE_FLAGS]
 
@@ -32,8 +32,8 @@ export function readPlace(command: string, sources: PlaceSources): Place {
 }
 
 /**
- * As `freshet serve` has it: `--store` and `--data`, or, without either, FRESHET_STORE and FRESHET_DATA, or the files that FRESHET_STORE_FILE
- * and FRESHET_DATA_FILE name. Throws CONFIG_INVALID.
+ * The store that `freshet serve` would use: `--store` and `--data`, or, without either, FRESHET_STORE and FRESHET_DATA, or the
+ * files that FRESHET_STORE_FILE and FRESHET_DATA_FILE name. Throws CONFIG_INVALID.
  */
 export function readStorePlace(command: string, { given, environment }: PlaceSources, more = ''): StorePlace {
   const sources = { given, environment: namesStore(given) ? {} : environment }
@@ -44,7 +44,10 @@ export function readStorePlace(command: string, { given, environment }: PlaceSou
   return { store: data }
 }
 
-/** `--store`, or the variable, or the file; undefined if neither is given. Throws CONFIG_INVALID if it does not name a store. */
+/**
+ * The value of `--store`, of the variable or of the file; undefined if none is given. Throws CONFIG_INVALID if it does not name a
+ * store.
+ */
 export function readStore({ given, environment }: PlaceSources): string | undefined {
   const { store } = flagsOrVariables(given, environment, ['store'])
   if (store === undefined || STORE.parse(store) !== undefined) return store
@@ -58,7 +61,7 @@ export function namesStore(given: ReadonlyMap<string, string>): boolean {
 
 function noPlace(command: string, more: string): Error {
   return configInvalid(
-    `freshet ${command} takes one of ${more}--data .freshet (the folder of an embedded store) and --store postgres://user@host/database. ` +
-      'FRESHET_STORE, or a file that FRESHET_STORE_FILE names, keeps a password off the command line.',
+    `freshet ${command} takes one of ${more}--data .freshet (the folder of an embedded store) or --store postgres://user@host/database. ` +
+      'To keep a password off the command line, set FRESHET_STORE, or FRESHET_STORE_FILE to the name of a file.',
   )
 }

@@ -1,7 +1,7 @@
 import { readdir } from 'node:fs/promises'
 import { FreshetError } from '@freshet/protocol'
 
-/** Throws STORE_UNUSABLE if there is something in the folder. */
+/** Throws STORE_UNUSABLE if the folder is not empty. */
 export async function refuseFilled(path: string): Promise<void> {
   const names = await readdir(path).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return []

@@ -1,12 +1,12 @@
 /**
- * Takes single keys from a backup into a store that is in use otherwise: the way back for records that are damaged. Each gets a new
+ * Restores single keys from a backup into a store that is otherwise in use: the way back for damaged records. Each gets a new
  * version, so that no cache and no session keeps what was there before.
  */
 import type { Key, Store, Write } from '@freshet/core/store'
 import { bucketOfKey, FreshetError } from '@freshet/protocol'
 import { type Chosen, lastWrites } from './restore-store.js'
 
-/** How many were restored. Throws FILE_INVALID, and has written nothing, if the backup does not have all of them. */
+/** Returns how many were restored. If the backup lacks any of them, throws FILE_INVALID and writes nothing. */
 export async function restoreKeys(store: Store, chosen: Chosen, keys: readonly Key[]): Promise<number> {
   const found = await lastWrites(chosen, new Set(keys))
   const missing = keys.filter(key => !found.has(key))
@@ -28,7 +28,7 @@ export async function restoreKeys(store: Store, chosen: Chosen, keys: readonly K
   return found.size
 }
 
-/** The value before cannot be read, so its entries in indexes are not known: the bucket's indexes are built again. */
+/** The old value cannot be read, so its index entries are unknown: the bucket's indexes are rebuilt. */
 async function putOver(store: Store, bucket: Key, writes: readonly Write[]): Promise<void> {
   const settings = writes.filter(({ key }) => key === bucket)
   const objects = writes.filter(({ key }) => key !== bucket)

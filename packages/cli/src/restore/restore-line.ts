@@ -7,9 +7,9 @@ import { oneWord, readWordsAndFlags } from '../terminal/read-flags.js'
 export interface RestoreLine {
   readonly folder: string
   readonly to: StorePlace
-  /** Undefined: the latest. */
+  /** Undefined: the latest state. */
   readonly at: { readonly timeMs: number } | { readonly position: number } | undefined
-  /** Only these, into a store that has data: one key, or all whose records are damaged. Undefined: everything, into an empty store. */
+  /** Restore only one key, or all damaged ones, into a store that has data. Undefined: everything, into an empty store. */
   readonly only: { readonly key: string } | 'damaged' | undefined
   readonly isJson: boolean
 }

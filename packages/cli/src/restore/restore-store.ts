@@ -1,20 +1,20 @@
 /**
- * Puts a state of a backup into an empty store, and then reads it back. The store has a log of its own, and positions beyond those of the
- * backup: sessions notice that they are at another store, and start over. The access rules are restored as unconfirmed: newer ones may have closed what
- * they open.
+ * Puts a state of a backup into an empty store, and then reads it back. The store gets a log of its own, with positions beyond
+ * those of the backup: sessions notice that the store is a different one, and start over. The access rules are restored as
+ * unconfirmed: newer rules may have closed what they open.
  */
 import type { Key, Store, Write } from '@freshet/core/store'
 import { FreshetError } from '@freshet/protocol'
 import { ACCESS_KEY, restoredRules } from '@freshet/server'
-import { type BackupFolder, damageTold, dataLines, type Mark, type Segment } from '../backup/backup-folder.js'
+import { type BackupFolder, damageReport, dataLines, type Mark, type Segment } from '../backup/backup-folder.js'
 import { isSame } from '../copy/compare-stores.js'
 import type { Content, DataLine } from '../transfer/object-lines.js'
 
-/** Files up to a mark, of which the first is full. */
+/** Files up to a mark; the first is a full backup. */
 export interface Chosen {
   readonly segments: readonly Segment[]
   readonly mark: Mark
-  /** What was the next one, if there is one. */
+  /** The next mark, if there is one. */
   readonly next: Mark | undefined
 }
 
@@ -29,8 +29,8 @@ const BATCH = 200
 const BATCH_BYTES = 4 * 1024 * 1024
 
 /**
- * The last state at or before the time or the position; the latest if neither is given, which must not be one that only seems to be the latest
- * because the rest is damaged. Throws FILE_INVALID.
+ * The last state at or before the time or the position, or the latest if neither is given. A state that only seems to be the
+ * latest because the rest is damaged is refused. Throws FILE_INVALID.
  */
 export function chooseMark(
   { segments, damages }: BackupFolder,
@@ -43,7 +43,7 @@ export function chooseMark(
   const found = all[end]
   const damage = damages.at(-1)
   if (damage !== undefined && (found === undefined || (at === undefined && damage.after > found.i))) {
-    throw damageTold(damage, found?.mark)
+    throw damageReport(damage, found?.mark)
   }
   if (found === undefined) {
     const first = all[0]?.mark
@@ -55,11 +55,12 @@ export function chooseMark(
     )
   }
   const start = segments.slice(0, found.i + 1).findLastIndex(({ head }) => head.kind === 'full')
-  if (start === -1) throw new FreshetError('FILE_INVALID', 'The file with all there was is missing from the backup.')
+  if (start === -1)
+    throw new FreshetError('FILE_INVALID', 'The full backup, on which this state builds, is missing from the folder.')
   return { segments: segments.slice(start, found.i + 1), mark: found.mark, next: all[end + 1]?.mark }
 }
 
-/** How many objects it has. Throws STORE_DAMAGED if what is read back is something else. */
+/** Returns how many objects the store has. Throws STORE_DAMAGED if it differs when read back. */
 export async function restoreStore(options: RestoreOptions): Promise<number> {
   await putAll(options)
   await compareAll(options)
@@ -99,7 +100,7 @@ async function putAll({ chosen, to, signal, onProgress }: RestoreOptions): Promi
   await flush()
 }
 
-/** What a state of the backup has under each of these keys, as a write; without those that it does not have. */
+/** The value of each of these keys in a state of the backup, as a write; keys that it lacks are left out. */
 export async function lastWrites(chosen: Chosen, keys: ReadonlySet<Key>): Promise<ReadonlyMap<Key, Write>> {
   const found = new Map<Key, Write>()
   for await (const line of chosenLines(chosen)) {
@@ -123,10 +124,10 @@ function keyAndContent(line: DataLine): { readonly key: Key; readonly content: C
   if (line.kind === 'record') return { key: line.bucket, content: line.content }
   if (line.kind === 'object') return { key: `${line.bucket}/${line.id}`, content: line }
   if (line.kind === 'delete') return { key: `${line.bucket}/${line.id}`, content: undefined }
-  throw new FreshetError('FILE_INVALID', 'A line of the backup is none that can be restored.')
+  throw new FreshetError('FILE_INVALID', 'The backup has a line that cannot be restored.')
 }
 
-/** A line that the store does not have must be followed by one of the same key that it has. */
+/** If the store does not match a line, it must match a later line with the same key. */
 async function compareAll({ chosen, to, signal, onProgress }: RestoreOptions): Promise<void> {
   const differing = new Set<Key>()
   let lines = 0
@@ -151,7 +152,7 @@ async function compareAll({ chosen, to, signal, onProgress }: RestoreOptions): P
   if (key === undefined) return
   throw new FreshetError(
     'STORE_DAMAGED',
-    `${differing.size} keys differ from the backup, such as ${key}. Does another program write to the store?`,
+    `${differing.size} keys differ from the backup, such as ${key}. Check whether another program writes to the store.`,
   )
 }
 

@@ -1,7 +1,7 @@
 /**
- * `freshet restore`: checks the backup, chooses a state, puts it into an empty store and compares. A folder is made under another name and
- * renamed when all is done: so it is there as a whole, or not at all. An engine remembers what is being restored into it, so
- * that the same command can be run again.
+ * `freshet restore`: checks the backup, chooses a state, puts it into an empty store and compares. A folder is created under
+ * another name and renamed at the end, so it exists completely or not at all. An engine stores what is being restored into it,
+ * so that the same command can be run again.
  */
 import { rename, rm, rmdir } from 'node:fs/promises'
 import { hostname, userInfo } from 'node:os'
@@ -23,7 +23,7 @@ import { type Chosen, chooseMark, restoreStore } from './restore-store.js'
 const MEMORY = 'restore'
 
 export function runRestore(line: RestoreLine): Promise<number> {
-  return untilStopped({ whenStopped: 'Stopped. The same command begins again.', isJson: line.isJson }, async run => {
+  return untilStopped({ whenStopped: 'Stopped. The same command starts over.', isJson: line.isJson }, async run => {
     let read = 0
     const folder = await readFolder(line.folder, () => {
       run.signal.throwIfAborted()
@@ -31,7 +31,7 @@ export function runRestore(line: RestoreLine): Promise<number> {
     })
     const chosen = chooseMark(folder, line.at)
     run.progress.clear()
-    for (const { error } of folder.damages) console.error(`Beside what is restored: ${error.message}`)
+    for (const { error } of folder.damages) console.error(`Damage outside the restored state: ${error.message}`)
     const { store } = line.to
     if (line.only !== undefined) return restoreOnly(line, chosen)
     const restored = isEngine(store) ? await intoEngine(store, chosen, run) : await intoFolder(store, chosen, run)
@@ -49,7 +49,7 @@ async function restoreOnly({ to, only, isJson }: RestoreLine, chosen: Chosen): P
     if (keys === undefined) {
       throw new FreshetError(
         'CONFIG_INVALID',
-        '--damaged is for the folder of an embedded store. Name a key with --key.',
+        '--damaged works on the folder of an embedded store only. Name a key with --key.',
       )
     }
     const restored = await restoreKeys(store, chosen, keys)
@@ -58,7 +58,7 @@ async function restoreOnly({ to, only, isJson }: RestoreLine, chosen: Chosen): P
     if (isJson) console.log(JSON.stringify({ restored, keys, time, position, log: store.log }))
     else
       console.log(
-        `${restored} ${restored === 1 ? 'key' : 'keys'} restored to ${withoutPassword(to.store)}, as they were at ${time}.`,
+        `${restored} ${restored === 1 ? 'key' : 'keys'} restored to ${withoutPassword(to.store)}, as of ${time}.`,
       )
     return 0
   } finally {
@@ -76,13 +76,13 @@ async function restore(to: Store, chosen: Chosen, { signal, progress }: LongRun)
   const onProgress = (what: string, done: number) => progress.show({ what, done })
   const objects = await restoreStore({ chosen, to, signal, onProgress })
   const { version, text } = await recallRules(to)
-  // That there were no rules must be confirmed as well.
+  // An absence of rules must be confirmed as well.
   const body = restoredRules(undefined, chosen.mark.position)
   await noteRestore(to, chosen, { objects }, version === 0 ? [{ key: ACCESS_KEY, contentType: JSON_TYPE, body }] : [])
   return { objects, hasRules: text !== null, log: to.log }
 }
 
-/** In the audit of the store that was restored to. */
+/** Records the restore in the audit log of the target. */
 async function noteRestore(
   store: Store,
   { mark: { time, position } }: Chosen,
@@ -150,14 +150,16 @@ function tell({ to, isJson }: RestoreLine, { mark, next }: Chosen, { objects, ha
     return
   }
   const later =
-    next === undefined ? 'It is the latest state in the backup.' : `The next one in the backup is of ${next.time}.`
+    next === undefined
+      ? 'This is the latest state in the backup.'
+      : `The next state in the backup is from ${next.time}.`
   console.log(
-    `${objects} objects restored to ${withoutPassword(to.store)} and compared, as they were at ${time} (position ${position}). ${later}`,
+    `${objects} objects restored to ${withoutPassword(to.store)} and compared, as of ${time} (position ${position}). ${later}`,
   )
   if (hasRules) {
     const place = `--${isEngine(to.store) ? 'store' : 'data'} ${withoutPassword(to.store)}`
     console.log(
-      'The access rules are those of the backup, and may be older than those that were last in force. Unless a server knows newer ones, none starts ' +
+      'The access rules are those of the backup, and may be older than the rules last in force. Unless a server knows newer ones, no server starts ' +
         `until you confirm them: freshet rules show ${place}, then freshet rules confirm ${place}.`,
     )
   }

@@ -41,7 +41,7 @@ const FILE_DEFAULT = 'ring.json'
 export function readRingLine([first, ...argv]: readonly string[]): RingLine {
   const kind = KINDS.find(each => each === first)
   if (kind === undefined)
-    throw configInvalid(`ring takes what to do: ${KINDS.join(', ')}. freshet ring --help has examples.`)
+    throw configInvalid(`ring needs an action: ${KINDS.join(', ')}. For examples: freshet ring --help`)
   const { values = [], switches = [] } = OWN[kind]
   const names = { values: ['ring', ...values], switches: ['json', ...switches] }
   const { words, given } = readWordsAndFlags(`ring ${kind}`, argv, names)
@@ -70,5 +70,5 @@ function optional<Name extends string>(name: Name, value: string | undefined): {
 function wordsOf(kind: Kind): string {
   if (kind === 'join') return 'ring join takes a name and an address: freshet ring join d redis://10.0.1.4'
   if (kind === 'leave') return 'ring leave takes a name: freshet ring leave d'
-  return `ring ${kind} takes no words, only options.`
+  return `ring ${kind} takes no arguments, only options.`
 }

@@ -1,11 +1,11 @@
-/** `freshet ring`: makes a ring, shows it, changes it and repairs it, while coordinators use it. */
+/** `freshet ring`: creates a ring, shows it, changes it and repairs it, while coordinators use it. */
 import type { Cells, MoveProgress } from '@freshet/cells'
 import { withoutPassword } from '../config/store-kind.js'
 import { EXIT_FAILED, type LongRun, untilStopped } from '../terminal/until-stopped.js'
 import type { RingAction, RingLine } from './ring-line.js'
 import { statusText } from './status-text.js'
 
-/** Nobody waits for it as for a page: better late than not known. */
+/** Longer timeouts than for requests from clients: a late answer is better than none. */
 const PATIENT = { timeoutMsMin: 5000, timeoutMsMax: 10_000, failuresMax: 2, probeMs: 500, probeMsMax: 5000 }
 
 type CellsModule = typeof import('@freshet/cells')
@@ -13,7 +13,7 @@ type CellsModule = typeof import('@freshet/cells')
 export async function runRing({ action, isJson }: RingLine): Promise<number> {
   const whenStopped =
     action.kind === 'join' || action.kind === 'leave'
-      ? 'Stopped. The ring works as it is, with both; the same command goes on from here.'
+      ? 'Stopped. The ring works in its present state; run the same command to continue from here.'
       : 'Stopped.'
   return untilStopped({ whenStopped, isJson }, async run => {
     const module = await import('@freshet/cells')
@@ -44,7 +44,7 @@ async function act(action: RingAction, scene: Scene): Promise<number> {
   switch (action.kind) {
     case 'init':
       return tell(scene, { epoch: cells.layout.epoch, nodes: cells.layout.nodes.length }, ({ nodes }) => {
-        return `The ring has ${nodes} nodes. freshet ring status shows it.`
+        return `The ring has ${nodes} nodes. To see its state: freshet ring status`
       })
     case 'status':
       return showStatus(scene, action.hasLag)
@@ -55,13 +55,13 @@ async function act(action: RingAction, scene: Scene): Promise<number> {
       const joined = { ...node, ...(from === undefined ? {} : { from }) }
       const report = await module.joinCells(cells, joined, { onProgress: progressOf(scene) })
       return tell(scene, report, ({ moved, dropped }) => {
-        return `${name} has joined: ${moved} keys have replicas on other nodes now, ${dropped} old ones were dropped.`
+        return `${name} has joined: ${moved} keys moved to other nodes, ${dropped} old replicas were dropped.`
       })
     }
     case 'leave': {
       const { name, isLost } = action
       const report = await module.leaveCells(cells, name, { isLost, onProgress: progressOf(scene) })
-      return tell(scene, report, ({ moved }) => `${name} has left: ${moved} keys have replicas on other nodes now.`)
+      return tell(scene, report, ({ moved }) => `${name} has left: ${moved} keys moved to other nodes.`)
     }
     case 'repair':
       return runRepair(scene, action.after)
@@ -70,7 +70,7 @@ async function act(action: RingAction, scene: Scene): Promise<number> {
         scene,
         await module.collectTombstones(cells, { onProgress: progressOf(scene) }),
         ({ found, collected }) => {
-          return `${collected} tombstones of ${found} that all replicas have are gone.`
+          return `Dropped ${collected} of ${found} tombstones: all replicas had them.`
         },
       )
   }
@@ -97,21 +97,21 @@ async function runRepair(scene: Scene, after: string | undefined): Promise<numbe
   })
   run.progress.clear()
   if (!report.isDone) {
-    console.error(`Stopped. Go on with: freshet ring repair --after ${at}`)
+    console.error(`Stopped. To continue: freshet ring repair --after ${at}`)
     run.signal.throwIfAborted()
   }
   return tell(scene, { ...report, hints: hints.delivered }, ({ keys, repaired }) => {
-    return `${keys} keys compared, ${repaired} replicas were behind and are not any more; ${hints.delivered} hints delivered.`
+    return `${keys} keys compared, ${repaired} outdated replicas repaired, ${hints.delivered} hints delivered.`
   })
 }
 
-/** Of a move, or of a collection. */
+/** The progress of a move or of a collection. */
 type StepProgress = Omit<MoveProgress, 'step' | 'changed'> & { readonly step: string; readonly total?: number }
 
 function progressOf({ run }: Scene) {
   return ({ step, keys, key, total }: StepProgress) => {
     run.progress.show({ what: step, done: keys, total, at: key })
-    // Between two keys it can be stopped, and gone on with.
+    // It can be stopped between two keys, and continued.
     run.signal.throwIfAborted()
   }
 }

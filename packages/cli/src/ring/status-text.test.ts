@@ -14,7 +14,7 @@ function status(ranges: CellsStatus['ranges'], partitioner: string): CellsStatus
 }
 
 describe('the state of a ring', () => {
-  test('has which nodes have the replicas from where on, neighbours that have the same as one', () => {
+  test('shows which nodes have the replicas of each range, and merges neighbours with the same replicas', () => {
     const ranges = [
       { from: 2 ** 50, replicas: ['a', 'b'] },
       { from: 2 ** 50 + 5, replicas: ['a', 'b'] },
@@ -26,7 +26,7 @@ describe('the state of a ring', () => {
     ])
   })
 
-  test('has keys where they are in order', () => {
+  test('shows keys if they are in order', () => {
     const ranges = [
       { from: '', replicas: ['a', 'b'] },
       { from: 'shop/products/m', replicas: ['b', 'c'] },
@@ -35,7 +35,7 @@ describe('the state of a ring', () => {
     expect(text).toContain('the first        a, b\nshop/products/m  b, c')
   })
 
-  test('says how many of very many stretches it leaves out', () => {
+  test('says how many of very many ranges it leaves out', () => {
     const ranges = Array.from({ length: 100 }, (_, i) => ({ from: i, replicas: [i % 2 === 0 ? 'a' : 'b'] }))
     expect(statusText(status(ranges, 'hash'))).toContain('36 more are shown with --json.')
   })

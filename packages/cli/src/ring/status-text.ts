@@ -1,4 +1,4 @@
-/** The state of a ring for people. */
+/** The state of a ring as text. */
 import type { CellsStatus, NodeStatus } from '@freshet/cells'
 import { withoutPassword } from '../config/store-kind.js'
 
@@ -11,16 +11,18 @@ export function statusText(status: CellsStatus): string {
           .map(([dataCentre, count]) => `${count} replicas in ${dataCentre}`)
           .join(', ')
   const head = `Ring ${epoch}: ${nodes.length} nodes, ${replicas}, keys ${partitioner === 'hash' ? 'hashed' : 'in order'}.`
-  const changing = isChanging ? ['Nodes are joining or leaving: say it again to go on with it.'] : []
+  const changing = isChanging
+    ? ['Nodes are joining or leaving. If that was interrupted, run the same command again.']
+    : []
   return [head, ...changing, '', ...nodeTable(nodes), '', ...rangeTable(status), ...notes(nodes)].join('\n')
 }
 
-/** Of a ring of many nodes there are thousands, and nobody reads them all. */
+/** A ring of many nodes has thousands of ranges, too many to read. */
 const RANGES_SHOWN_MAX = 64
-/** Where keys are hashed, places on the ring are below this. */
+/** If keys are hashed, places on the ring are below this. */
 const RING_SIZE = 2 ** 52
 
-/** Which nodes have the replicas of the keys from where on, the nearest first. Neighbours that have the same are shown as one. */
+/** The nodes that have the replicas of each range of keys, the nearest first. Neighbours with the same replicas are merged. */
 function rangeTable({ ranges, partitioner }: CellsStatus): readonly string[] {
   const isNew = ({ replicas }: Range, before: Range | undefined) => replicas.join() !== before?.replicas.join()
   const distinct = ranges.filter((range, i) => isNew(range, ranges[i - 1]))
@@ -66,7 +68,7 @@ function aligned(rows: readonly (readonly string[])[]): readonly string[] {
 function notes(nodes: readonly NodeStatus[]): readonly string[] {
   const lines = nodes.flatMap(({ name, state, error }) => {
     if (state === 'forgotten')
-      return [`${name} has lost its data: freshet ring leave ${name} --lost, then join it under another name.`]
+      return [`${name} has lost its data: freshet ring leave ${name} --lost, then join it again under another name.`]
     return error === undefined ? [] : [`${name}: ${error}`]
   })
   return lines.length === 0 ? [] : ['', ...lines]

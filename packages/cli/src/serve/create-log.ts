@@ -5,7 +5,7 @@ import type { Config } from '../config/options.js'
 import { createTextLog } from './text-log.js'
 
 export function createLog({ logFormat, logLevel: level }: Pick<Config, 'logFormat' | 'logLevel'>): Log {
-  // Somebody who closes the other end of the pipe (`| head`) must not stop the server.
+  // Closing the other end of the pipe (`| head`) must not stop the server.
   process.stdout.on('error', () => undefined)
   const write = (line: string) => void process.stdout.write(line)
   const log =
@@ -14,9 +14,9 @@ export function createLog({ logFormat, logLevel: level }: Pick<Config, 'logForma
   return log
 }
 
-/** What libraries print becomes lines of the log: LMDB prints every refusal of the disk, stack and all, between its lines. */
+/** Turns what libraries print into log lines: LMDB prints every disk error, with its stack, between the lines of the log. */
 function logConsole(log: Log): void {
-  const print = (...parts: unknown[]) => log.write('error', 'a library reports', { text: format(...parts) })
+  const print = (...parts: unknown[]) => log.write('error', 'message from a library', { text: format(...parts) })
   Object.assign(console, { error: print, warn: print, log: print, info: print })
 }
 

@@ -1,4 +1,4 @@
-/** The console and the doctor that it can send, if it is wanted; loaded only then. */
+/** The console, and the doctor that it can run, if the console is enabled; loaded only then. */
 import type { Doctor, PageFile } from '@freshet/server'
 
 export async function loadConsole({ console }: { readonly console: boolean }): Promise<{
@@ -7,7 +7,7 @@ export async function loadConsole({ console }: { readonly console: boolean }): P
 }> {
   if (!console) return {}
   const { listConsoleFiles } = await import('@freshet/console')
-  // The doctor brings the client with it, and is hardly ever asked for.
+  // The doctor loads the client as well, and is rarely used.
   const doctor: Doctor = async task => (await import('../doctor/examine-cache.js')).examineCache(task)
   return { console: listConsoleFiles(), doctor }
 }

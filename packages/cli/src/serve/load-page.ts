@@ -1,4 +1,4 @@
-/** The demo page, if it is wanted; loaded only then. */
+/** The demo page, if it is enabled; loaded only then. */
 import type { PageFile } from '@freshet/server'
 
 export async function loadPage({ page }: { readonly page: boolean }): Promise<{

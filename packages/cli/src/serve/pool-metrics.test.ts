@@ -2,7 +2,7 @@ import type { MetricFamily } from '@freshet/server'
 import { beforeEach, expect, test } from 'vitest'
 import { PoolMetrics } from './pool-metrics.js'
 
-/** Workers that have counted so much; those that are silent are not there. */
+/** The count of each worker; a worker that does not answer has no entry. */
 let counts: Map<number, number>
 let workers: number[]
 let pool: PoolMetrics
@@ -36,11 +36,11 @@ async function collect(asked: number): Promise<Record<string, number>> {
 
 const ALL = { count: 60, gauge: 3, 'freshet_workers{answered="yes"}': 3, 'freshet_workers{answered="no"}': 0 }
 
-test('whichever worker is asked, the answer is that of all', async () => {
+test('any worker answers with the metrics of all', async () => {
   expect(await Promise.all([1, 2, 3, 1].map(collect))).toEqual([ALL, ALL, ALL, ALL])
 })
 
-test('one that does not answer is told of; its last figures stand in for it', async () => {
+test('a worker that does not answer is counted as silent, and its last figures are used', async () => {
   counts.delete(3)
   expect(await collect(1)).toEqual({
     count: 30,
@@ -54,18 +54,18 @@ test('one that does not answer is told of; its last figures stand in for it', as
   expect(await collect(2)).toMatchObject({ count: 60, gauge: 3, 'freshet_workers{answered="no"}': 1 })
 })
 
-test('what a worker counted is counted still when it is dead; what it was is not', async () => {
+test('the counters of a dead worker are kept, its gauges are not', async () => {
   await collect(1)
   workers = [1, 3]
   pool.ended(2)
   expect(await collect(1)).toMatchObject({ count: 60, gauge: 2, 'freshet_workers{answered="yes"}': 2 })
-  // The one that replaces it begins anew.
+  // The worker that replaces it starts from zero.
   workers = [1, 3, 4]
   counts.set(4, 1)
   expect(await collect(3)).toMatchObject({ count: 61, gauge: 3, 'freshet_workers{answered="yes"}': 3 })
 })
 
-test('an answer that comes after the worker has died does not bring it back', async () => {
+test('an answer that arrives after the worker has died does not bring it back', async () => {
   await collect(1)
   const collecting = collect(1)
   workers = [1, 3]

@@ -1,9 +1,8 @@
 /**
- * One answer to `/metrics` for all workers, whichever of them is asked: it asks the primary, which asks the others.
+ * One answer to `/metrics` for all workers: the worker that gets the request asks the primary, which asks the other workers.
  *
- * Invariant: what is counted never goes back, since a monitor would take that for a restart and count it all again. So the
- * last figures of each worker are kept: they stand in for one that does not answer in time, and the counters among them
- * are kept when it dies.
+ * Invariant: a counter never goes back, since a monitor would take that for a restart and count everything again. So the last
+ * figures of each worker are kept: they are used if it does not answer in time, and its counters are kept when it dies.
  */
 import { addUpMetrics, type MetricFamily } from '@freshet/server'
 import { PoolQuestions } from './pool-questions.js'
@@ -11,9 +10,9 @@ import { PoolQuestions } from './pool-questions.js'
 type Figures = readonly MetricFamily[]
 
 export interface PoolMetricsOptions {
-  /** The workers that answer requests, by an id that no other ever has. */
+  /** The workers that answer requests, by an id that is never reused. */
   readonly workers: () => readonly number[]
-  /** Asks a worker, which answers with `answered`, if it does. */
+  /** Asks a worker. Pass its answer, if any, to `answered`. */
   readonly ask: (worker: number, question: number) => void
   readonly waitMsMax: number
 }
@@ -29,7 +28,7 @@ export class PoolMetrics {
     this.#questions = new PoolQuestions(options)
   }
 
-  /** Those of all workers together, one of which has been asked and has passed its own. */
+  /** The metrics of all workers together. `own` are those of the worker that was asked. */
   async collect(asked: number, own: Figures): Promise<Figures> {
     this.#note(asked, own)
     const others = this.#options.workers().filter(worker => worker !== asked)
@@ -54,7 +53,7 @@ export class PoolMetrics {
   }
 
   #note(worker: number, figures: Figures): void {
-    // One that has died since is counted among the dead.
+    // A worker that has died since is counted among the dead.
     if (this.#options.workers().includes(worker)) this.#latest.set(worker, figures)
   }
 
@@ -71,7 +70,7 @@ function workersFamily(answering: number, silent: number): MetricFamily {
   return {
     name,
     type: 'gauge',
-    help: 'Workers, and whether they answered for this scrape; if not, all else has what they said last.',
+    help: 'Workers, and whether they answered for this scrape; for those that did not, all metrics use their last answer.',
     together: 'sum',
     lines: [
       [`${name}{answered="yes"}`, answering],

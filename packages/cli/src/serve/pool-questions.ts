@@ -1,6 +1,6 @@
-/** Questions of the primary to its workers, each with its answer, or without one if that does not come in time. */
+/** Questions that the primary asks its workers, each with its answer, or undefined if none arrives in time. */
 export interface PoolQuestionsOptions<Subject> {
-  /** Asks a worker, which answers with `answered`, if it does. */
+  /** Asks a worker. Pass its answer, if any, to `answered`. */
   readonly ask: (worker: number, question: number, subject: Subject) => void
   readonly waitMsMax: number
 }

@@ -1,7 +1,7 @@
 /**
  * The primary of several processes, which answers no requests itself. It is the one writer of an embedded store: its workers
- * read the store's files directly and hand their commits to it. A store that is shared they open themselves. When it dies, its
- * workers end too.
+ * read the store's files directly and hand their commits to it. They open a shared store themselves. When the primary dies,
+ * its workers end too.
  */
 import { type AddressInfo, createServer } from 'node:net'
 import { ipcChannel, type ReadersService, serveReaders } from '@freshet/engines/lmdb'
@@ -42,7 +42,9 @@ export async function startPrimary(setup: ServeSetup): Promise<RunningServer> {
   }
 }
 
-/** Here and not in workers, which are started again when they crash: by then the store may have other rules, of another host. */
+/**
+ * Called in the primary, not in workers, which are restarted when they crash: by then another host may have changed the rules.
+ */
 async function putRules(config: Config, log: Log, own: OpenedStore | undefined): Promise<void> {
   const { store, known } = own ?? (await openStore(config, log))
   try {
@@ -53,7 +55,7 @@ async function putRules(config: Config, log: Log, own: OpenedStore | undefined):
   }
 }
 
-/** All workers must listen at the same one, also those that come later to replace others. */
+/** All workers must listen on the same port, including those that later replace others. */
 async function freePort(host: string): Promise<number> {
   const server = createServer()
   await new Promise<void>((resolve, reject) => server.once('error', reject).listen(0, host, resolve))

@@ -25,7 +25,7 @@ test('a recording is appended to, and both its files stay within their size', ()
   expect(readFileSync(path, 'utf8')).toBe('line 4\nagain\nline 5\nagain\n')
 })
 
-test('lines after its end are dropped', () => {
+test('lines added after its end are dropped', () => {
   const path = join(folder, 'b.ndjson')
   const file = new RecordingFile(path, 1000, LOG)
   file.end()
@@ -34,7 +34,7 @@ test('lines after its end are dropped', () => {
   expect(readFileSync(path, 'utf8')).toBe('')
 })
 
-test('a file that cannot be written is refused with what to do', () => {
+test('a file that cannot be written is refused with advice', () => {
   const path = join(folder, 'no', 'such.ndjson')
   expect(() => new RecordingFile(path, 1000, LOG)).toThrow(/^The recording .* Choose another file with --record\.$/)
   expect(existsSync(path)).toBe(false)

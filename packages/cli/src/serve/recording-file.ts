@@ -1,7 +1,7 @@
 /**
- * The file that `--record` names. Lines are gathered for a moment and written together. When it has reached its size it
- * becomes FILE.old, in place of the one before, so that both together stay within twice that size. A disk that fails ends
- * the recording, not the server.
+ * The file that `--record` names. Lines are gathered for a moment and written together. When the file has reached its size, it is
+ * renamed to FILE.old and replaces the one before, so both together stay within twice that size. A disk failure ends the
+ * recording, not the server.
  */
 import { closeSync, fstatSync, openSync, renameSync, writeSync } from 'node:fs'
 import { FreshetError } from '@freshet/protocol'
@@ -14,16 +14,16 @@ const GATHER_CHARS_MAX = 256 * 1024
 
 const NO_RECORD = 'none'
 
-/** Which of how many processes of the server. */
+/** Which process of the server this is, of how many. */
 export type Part = readonly [index: number, count: number]
 
 export interface Recording {
   readonly record?: ServerRecordOptions
-  /** When no more lines come. */
+  /** Call this once no more lines will follow. */
   end(): void
 }
 
-/** Nothing if the configuration names no file. Each of several processes has a file of its own: FILE-0, FILE-1, ... */
+/** Records nothing if the configuration names no file. Each of several processes has a file of its own: FILE-0, FILE-1, ... */
 export function openRecording(config: Config, log: Log, part: Part): Recording {
   if (config.record === NO_RECORD) return { end: () => undefined }
   const path = part[1] === 1 ? config.record : `${config.record}-${part[0]}`
@@ -44,7 +44,7 @@ export class RecordingFile {
   #gathered = ''
   #timer: NodeJS.Timeout | undefined
 
-  /** Throws if the file cannot be written. What is in it already is kept. */
+  /** Throws if the file cannot be written. Existing content is kept. */
   constructor(path: string, bytesMax: number, log: Log) {
     this.#path = path
     this.#bytesMax = bytesMax
@@ -77,7 +77,7 @@ export class RecordingFile {
       for (let written = 0; written < bytes.length; ) written += writeSync(this.#file, bytes, written)
       this.#bytes += bytes.length
     } catch (error) {
-      this.#log.write('error', 'recording failed, and is given up', { file: this.#path, ...describeError(error) })
+      this.#log.write('error', 'recording failed and stops', { file: this.#path, ...describeError(error) })
       this.#file = undefined
     }
   }

@@ -1,4 +1,4 @@
-/** Runs a server from its start to its end, and says with which code to exit. */
+/** Runs a server from its start to its end, and returns the exit code. */
 import { inspect } from 'node:util'
 import { NONE } from '../config/file-kinds.js'
 import { withoutPassword } from '../config/store-kind.js'
@@ -18,7 +18,7 @@ export async function runServer(setup: ServeSetup): Promise<number> {
     process.exit(EXIT_FORCED)
   })
   try {
-    // A server that is told to stop while it starts has acknowledged nothing yet.
+    // A server that is stopped while it starts has acknowledged nothing yet.
     const started = await Promise.race([start(setup), signals.asked])
     if (typeof started === 'string') process.exit(EXIT_STOPPED)
     running = started
@@ -44,7 +44,7 @@ async function announce({ config, log }: ServeSetup, { port, isEmpty }: RunningS
   const { host, workers, durability } = config
   const data = isEmbedded(config) ? config.data : withoutPassword(config.store)
   const url = urlFor(host, port)
-  // Where there are rules, nobody in particular may not write.
+  // With rules, writing without a token may be refused.
   if (config.samples && isEmpty && config.rules === NONE)
     await (await import('./samples.js')).writeSamples(url, config.lifetimeMsMax)
   if (config.logFormat === 'json') {
@@ -55,14 +55,14 @@ async function announce({ config, log }: ServeSetup, { port, isEmpty }: RunningS
     [
       `Freshet: ${url} (Ctrl-C stops it); data in ${data}`,
       ...(config.page ? ['  Open it in a browser: change a price, and watch two readers behind the same cache.'] : []),
-      ...(config.console ? [`  Those who run it look at ${url}/console`] : []),
-      ...(config.samples ? [`  Or by hand: curl -i ${url}/db/shop/products/tea`] : []),
+      ...(config.console ? [`  Console for operators: ${url}/console`] : []),
+      ...(config.samples ? [`  Try it with curl: curl -i ${url}/db/shop/products/tea`] : []),
       '',
     ].join('\n'),
   )
 }
 
-/** Where somebody on this machine reaches it. */
+/** The address of the server for this machine. */
 function urlFor(host: string, port: number): string {
   if (['127.0.0.1', '0.0.0.0', '::', '::1', 'localhost'].includes(host)) return `http://localhost:${port}`
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}`

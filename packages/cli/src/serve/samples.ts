@@ -1,8 +1,8 @@
-/** A few objects to try things out with. They are written as any client would write them. */
+/** A few objects for trying things out, written as any client would write them. */
 import type { BucketSettings, CommitRequest } from '@freshet/protocol'
 
 const BUCKET = '/db/shop/products'
-/** Short enough to see copies expire, long enough to see them stale. */
+/** Short enough to watch copies expire, long enough to see them stale. */
 const LIFETIME_MS = 30_000
 
 const PRODUCTS: Readonly<Record<string, unknown>> = {
@@ -29,5 +29,5 @@ async function send(method: string, url: string, body: unknown): Promise<void> {
     body: JSON.stringify(body),
   })
   const answer = await response.text()
-  if (!response.ok) throw new Error(`The samples could not be written: ${response.status} ${answer}`)
+  if (!response.ok) throw new Error(`The sample objects could not be written: ${response.status} ${answer}`)
 }

@@ -1,4 +1,4 @@
-/** What every way of serving is told, and what it becomes. */
+/** What a server is started with, and what it becomes. */
 import type { Log, ServerSettings } from '@freshet/server/configuration'
 import type { Mode } from '../config/option.js'
 import type { Config } from '../config/options.js'
@@ -11,13 +11,13 @@ export interface ServeSetup {
 
 export interface RunningServer {
   readonly port: number
-  /** Whether nothing was ever written to its store. */
+  /** Whether its store is empty. */
   readonly isEmpty: boolean
-  /** Rejects when the server cannot go on. */
+  /** Rejects if the server fails. */
   readonly failed: Promise<never>
   /** Lets requests under way finish, then closes the store. */
   stop(): Promise<void>
-  /** Ends at once whatever a mere exit of this process would leave behind. */
+  /** Ends at once everything that would outlive this process. */
   force(): void
 }
 
@@ -60,6 +60,6 @@ export function settingsOf(config: Config): Partial<ServerSettings> {
     trustedProxies,
     ...settings
   } = config
-  // Who says so has something else that keeps others away.
+  // With --insecure, something else keeps strangers away.
   return insecure && settings.corsOrigins === 'auto' ? { ...settings, corsOrigins: '*' } : settings
 }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { createTextLog } from './text-log.js'
 
-test('a line has the time, the level, the message and its fields; what is below the level is left out', () => {
+test('a line has the time, the level, the message and its fields; lines below the level are left out', () => {
   const lines: string[] = []
   const log = createTextLog({
     level: 'info',

@@ -1,4 +1,4 @@
-/** The log for people: one line each, the time of day first. `serve` logs JSON instead. */
+/** The log as text: one line per message, beginning with the time of day. `serve` logs JSON instead. */
 import type { Log, LogLevel } from '@freshet/server/configuration'
 
 export interface TextLogOptions {

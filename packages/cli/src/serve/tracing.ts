@@ -1,9 +1,9 @@
 /**
- * Traces by OpenTelemetry: a span for each request, child of the one that a `traceparent` header names (W3C Trace Context), sent by OTLP over
- * HTTP. It is configured by the standard variables alone (OTEL_EXPORTER_OTLP_ENDPOINT and so on), and where they are not set nothing
- * of it is loaded.
+ * Traces by OpenTelemetry: a span for each request, a child of the one that a `traceparent` header names (W3C Trace Context),
+ * sent by OTLP over HTTP. The standard variables alone configure it (OTEL_EXPORTER_OTLP_ENDPOINT and so on); if they are not
+ * set, no code of OpenTelemetry is loaded.
  *
- * Which trace a request belongs to is put into its headers, where the log finds it.
+ * The trace of a request is put into the request's headers, where the log finds it.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { FreshetError } from '@freshet/protocol'
@@ -11,9 +11,9 @@ import type { Context, Tracer } from '@opentelemetry/api'
 import type { Sampler } from '@opentelemetry/sdk-trace'
 
 export interface Tracing {
-  /** Before a request is handled. */
+  /** Call this before a request is handled. */
   begin(request: IncomingMessage, response: ServerResponse): void
-  /** Sends what is left. */
+  /** Sends the remaining spans. */
   end(): Promise<void>
 }
 
@@ -24,7 +24,7 @@ function isTracingAsked(variables: Variables): boolean {
   return Boolean(variables.OTEL_EXPORTER_OTLP_ENDPOINT || variables.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT)
 }
 
-/** Undefined if the variables do not ask for it. Throws CONFIG_INVALID. */
+/** Undefined if the variables do not enable traces. Throws CONFIG_INVALID. */
 export async function loadTracing(variables: Variables, version: string): Promise<Tracing | undefined> {
   if (!isTracingAsked(variables)) return undefined
   const protocol = variables.OTEL_EXPORTER_OTLP_TRACES_PROTOCOL || variables.OTEL_EXPORTER_OTLP_PROTOCOL
@@ -70,7 +70,7 @@ function beginSpan(tracer: Tracer, parent: Context, request: IncomingMessage, re
   const span = tracer.startSpan(`${method} ${route}`, { kind: KIND_SERVER, attributes }, parent)
   const { traceId, spanId, traceFlags } = span.spanContext()
   headers.traceparent = `00-${traceId}-${spanId}-0${traceFlags & 1}`
-  // Also where the answer was cut off.
+  // Also if the answer was cut off.
   response.once('close', () => {
     span.setAttribute('http.response.status_code', response.statusCode)
     if (response.statusCode >= 500) span.setStatus({ code: STATUS_ERROR })
@@ -80,7 +80,7 @@ function beginSpan(tracer: Tracer, parent: Context, request: IncomingMessage, re
 
 const BELOW_DB = ['/db', '/db/{namespace}', '/db/{namespace}/{bucket}', '/db/{namespace}/{bucket}/{id}']
 
-/** Few enough to be names of spans. */
+/** A small number of routes, so that they can be names of spans. */
 function routeOf(path: string): string {
   const [first = '', ...rest] = path.split('/').slice(1)
   if (first === 'db') return BELOW_DB[rest.length] ?? '/db/{unknown}'
@@ -89,7 +89,7 @@ function routeOf(path: string): string {
   return /^[a-z.]{0,20}$/.test(first) ? `/${first}` : '/{unknown}'
 }
 
-/** As the specification of OpenTelemetry names them; all of what a caller traces, unless told otherwise. */
+/** The samplers that the OpenTelemetry specification names. Default: everything, unless the caller did not sample its trace. */
 function samplerOf(sdk: typeof import('@opentelemetry/sdk-trace'), variables: Variables): Sampler {
   const name = variables.OTEL_TRACES_SAMPLER || 'parentbased_always_on'
   const ratio = Number(variables.OTEL_TRACES_SAMPLER_ARG || 1)
@@ -97,7 +97,7 @@ function samplerOf(sdk: typeof import('@opentelemetry/sdk-trace'), variables: Va
   if (kind === undefined || !(ratio >= 0 && ratio <= 1)) {
     throw new FreshetError(
       'CONFIG_INVALID',
-      'OTEL_TRACES_SAMPLER is always_on, always_off, traceidratio, or one of these after parentbased_; OTEL_TRACES_SAMPLER_ARG from 0 to 1.',
+      'OTEL_TRACES_SAMPLER takes always_on, always_off, traceidratio, or one of these after parentbased_; OTEL_TRACES_SAMPLER_ARG takes a number from 0 to 1.',
     )
   }
   const root =

@@ -1,4 +1,4 @@
-/** What the primary and its workers say to each other, beside what the store says on the same channel. */
+/** The messages between the primary and its workers. The store uses the same channel. */
 import { FreshetError, type FreshetErrorCode } from '@freshet/protocol'
 import type { MetricFamily, RecentItem, RecentKind } from '@freshet/server'
 import type { Config } from '../config/options.js'
@@ -6,28 +6,28 @@ import type { Config } from '../config/options.js'
 export type ToWorker =
   | { readonly freshet: 'start'; readonly config: Config; readonly slot: number }
   | { readonly freshet: 'stop' }
-  /** What have you counted? */
+  /** Asks for the worker's metrics. */
   | { readonly freshet: 'countMetrics'; readonly question: number }
-  /** What all of you have counted, as you asked. */
+  /** Answers `askMetrics` with the metrics of all workers. */
   | { readonly freshet: 'allMetrics'; readonly question: number; readonly figures: readonly MetricFamily[] }
-  /** What do you remember of late? */
+  /** Asks for what the worker remembers of late. */
   | { readonly freshet: 'listRecent'; readonly question: number; readonly kind: RecentKind }
-  /** What all of you remember, as you asked. */
+  /** Answers `askRecent` with what all workers remember. */
   | { readonly freshet: 'allRecent'; readonly question: number; readonly items: readonly RecentItem[] }
 
 export type FromWorker =
-  /** It has its code and hears; what was said to it before is lost. */
+  /** The worker has loaded its code and listens; earlier messages to it are lost. */
   | { readonly freshet: 'loaded' }
   | { readonly freshet: 'ready' }
   | { readonly freshet: 'refused'; readonly error: WorkerError }
   | { readonly freshet: 'metrics'; readonly question: number; readonly figures: readonly MetricFamily[] }
-  /** What have all of us counted? These are mine. */
+  /** Asks for the metrics of all workers, and passes its own. */
   | { readonly freshet: 'askMetrics'; readonly question: number; readonly figures: readonly MetricFamily[] }
   | { readonly freshet: 'recent'; readonly question: number; readonly items: readonly RecentItem[] }
-  /** What do all others remember? */
+  /** Asks what all other workers remember. */
   | { readonly freshet: 'askRecent'; readonly question: number; readonly kind: RecentKind }
 
-/** An error that crosses the channel: a class does not, these do. */
+/** An error in a form that can cross the channel, which a class instance cannot. */
 export interface WorkerError {
   readonly name: string
   readonly message: string

@@ -1,9 +1,7 @@
 /**
- * The workers of a primary: as many as asked for, each in a slot of its own; one that dies is replaced
- * (`worker-restarts.ts`).
+ * The workers of a primary, each in a slot of its own; one that dies is replaced (`worker-restarts.ts`).
  *
- * Signals are the primary's business. A terminal sends Ctrl-C to all processes at once; workers ignore it and wait to be
- * told.
+ * The primary handles signals. A terminal sends Ctrl-C to all processes at once; workers ignore it and wait for the primary.
  */
 import cluster, { type Worker } from 'node:cluster'
 import { fileURLToPath } from 'node:url'
@@ -32,15 +30,15 @@ interface Slot {
   isLoaded: boolean
   readyAtMs: number | undefined
   restarts: RestartState
-  /** Why its last worker could not start. */
+  /** Why the last worker in this slot could not start. */
   refusal: Error | undefined
 }
 
-/** After each connection a worker lets the others have the next; else who wakes first would take them all. */
+/** After each connection a worker leaves the next to the others; otherwise the one that wakes first would take them all. */
 const FAIR_ACCEPT = { UV_TCP_SINGLE_ACCEPT: '1' }
-/** Beyond the time that requests get to finish. */
+/** How long a worker may take to exit, after the time that requests get to finish. */
 const EXIT_MS_MAX = 2000
-/** So long a worker is waited for that is asked something. */
+/** How long to wait for a worker's answer. */
 const ANSWER_MS_MAX = 1000
 
 export class WorkerPool {
@@ -64,39 +62,39 @@ export class WorkerPool {
   readonly #lines = new RecentLines()
   readonly #log: Log
   #isStarted = false
-  /** Whether all workers ever listened at once. */
+  /** Whether all workers have ever listened at once. */
   #isReady = false
   #isStopping = false
   #onAllReady: () => void = () => undefined
   #onFailed: (error: Error) => void = () => undefined
-  /** Rejects when workers keep dying before they can do anything. */
+  /** Rejects if workers keep dying before they are ready. */
   readonly failed: Promise<never>
   readonly #allReady: Promise<void>
 
-  /** Forks at once, so that the workers load their code while the primary opens the store. */
+  /** Forks the workers at once, so that the workers load their code while the primary opens the store. */
   constructor(options: WorkerPoolOptions) {
     this.#options = options
     this.#log = this.#lines.listenTo(options.log)
     this.failed = new Promise((_, reject) => {
       this.#onFailed = reject
     })
-    // Whoever waits for it gets it; until then it is not an unhandled one.
+    // Callers that await it get the rejection; until then it must not count as unhandled.
     this.failed.catch(() => undefined)
     this.#allReady = new Promise(resolve => {
       this.#onAllReady = resolve
     })
-    // Workers accept connections themselves. Handed to them by the primary, one that is under way to a worker that dies
-    // would stay open for ever, and its client would wait for ever.
+    // Workers accept connections themselves. If the primary handed them over, a connection on its way to a worker that dies would
+    // stay open for ever, and its client would wait for ever.
     cluster.schedulingPolicy = cluster.SCHED_NONE
     const exec = fileURLToPath(new URL('./worker.js', import.meta.url))
     cluster.setupPrimary({ exec, args: [], serialization: 'advanced' })
     for (let index = 0; index < options.config.workers; index++) this.#slots.push(this.#newSlot(index))
   }
 
-  /** The store is open: lets the workers begin. Resolves when all of them listen. */
+  /** Call this once the store is open. Starts the workers; resolves when all of them listen. */
   async start(): Promise<void> {
     this.#isStarted = true
-    for (const slot of this.#slots) if (slot.isLoaded) this.#tellToStart(slot)
+    for (const slot of this.#slots) if (slot.isLoaded) this.#startWorker(slot)
     return Promise.race([this.#allReady, this.failed])
   }
 
@@ -130,12 +128,12 @@ export class WorkerPool {
       if (isFreshetMessage(message)) this.#hear(slotOf(), message as FromWorker)
     })
     worker.on('exit', (code, signal) => this.#onExit(slotOf(), signal ?? `exit code ${code}`))
-    // A worker that dies while something is being said to it; its exit is told as well.
+    // A worker may die while a message is being sent to it; its exit is reported as well.
     worker.on('error', error => this.#log.write('error', 'worker channel failed', { error: error.message }))
     return { worker, startedAtMs: performance.now(), isLoaded: false, readyAtMs: undefined }
   }
 
-  #tellToStart({ worker, index }: Slot): void {
+  #startWorker({ worker, index }: Slot): void {
     this.#options.attach(worker)
     say(worker, { freshet: 'start', config: this.#options.config, slot: index })
   }
@@ -143,21 +141,21 @@ export class WorkerPool {
   #hear(slot: Slot, message: FromWorker): void {
     if (message.freshet === 'loaded') {
       slot.isLoaded = true
-      if (this.#isStarted) this.#tellToStart(slot)
+      if (this.#isStarted) this.#startWorker(slot)
     } else if (message.freshet === 'refused') slot.refusal = fromWorkerError(message.error)
     else if (message.freshet === 'ready') this.#onReady(slot)
     else if (message.freshet === 'metrics') this.#metrics.answered(message.question, message.figures)
     else if (message.freshet === 'recent') this.#recent.answered(message.question, message.items)
-    else if (message.freshet === 'askRecent') void this.#tellRecent(slot.worker, message)
-    else void this.#tellMetrics(slot.worker, message)
+    else if (message.freshet === 'askRecent') void this.#sendRecent(slot.worker, message)
+    else void this.#sendMetrics(slot.worker, message)
   }
 
-  async #tellMetrics(worker: Worker, { question, figures }: MetricsQuestion): Promise<void> {
+  async #sendMetrics(worker: Worker, { question, figures }: MetricsQuestion): Promise<void> {
     say(worker, { freshet: 'allMetrics', question, figures: await this.#metrics.collect(worker.id, figures) })
   }
 
-  /** What all but the one that asks remember, and the primary itself. */
-  async #tellRecent(worker: Worker, { question, kind }: RecentQuestion): Promise<void> {
+  /** Sends what the primary and all other workers remember. */
+  async #sendRecent(worker: Worker, { question, kind }: RecentQuestion): Promise<void> {
     const others = this.#serving().filter(({ id }) => id !== worker.id)
     const answers = await Promise.all(others.map(({ id }) => this.#recent.ask(id, kind)))
     const own = kind === 'lines' ? this.#lines.lines.list() : []
@@ -186,9 +184,9 @@ export class WorkerPool {
     const livedMs = performance.now() - (readyAtMs ?? startedAtMs)
     const decision = onWorkerDeath(slot.restarts, { wasReady, livedMs })
     this.#log.write('error', 'worker died', { worker: slot.index, pid: worker.process.pid, how, livedMs })
-    // What refuses the very first workers will refuse the next ones too.
+    // If the very first workers are refused, the next ones would be refused, too.
     if (decision.kind === 'giveUp' || (slot.refusal && !this.#isReady)) {
-      this.#onFailed(slot.refusal ?? new Error(`Worker ${slot.index} keeps dying at its start (${how}).`))
+      this.#onFailed(slot.refusal ?? new Error(`Worker ${slot.index} keeps dying during its start (${how}).`))
       return
     }
     slot.restarts = decision.state
@@ -205,6 +203,6 @@ export class WorkerPool {
 }
 
 function say(worker: Worker, message: ToWorker): void {
-  // One that is gone hears nothing; its exit is told as well.
+  // A worker that is gone gets nothing; its exit is reported as well.
   if (worker.isConnected()) worker.send(message, () => undefined)
 }

@@ -4,7 +4,7 @@ import { FAILED_STARTS_MAX, NO_DEATHS, onWorkerDeath, type WorkerDeath } from '.
 const KILLED: WorkerDeath = { wasReady: true, livedMs: 500 }
 const STILLBORN: WorkerDeath = { wasReady: false, livedMs: 50 }
 
-/** The pauses before each restart; 'giveUp' where there is none. */
+/** The pauses before each restart; 'giveUp' if there is no restart. */
 function pausesAfter(deaths: readonly WorkerDeath[]): (number | 'giveUp')[] {
   let state = NO_DEATHS
   return deaths.map(death => {
@@ -15,7 +15,7 @@ function pausesAfter(deaths: readonly WorkerDeath[]): (number | 'giveUp')[] {
   })
 }
 
-test('a worker that was answering is replaced at once, the next ones after longer pauses, up to five seconds', () => {
+test('a worker that had been ready is replaced at once, the next ones after longer pauses, up to five seconds', () => {
   expect(pausesAfter(Array(9).fill(KILLED))).toEqual([0, 200, 400, 800, 1600, 3200, 5000, 5000, 5000])
 })
 

@@ -1,6 +1,6 @@
 /**
- * What to do when a worker has died. One that had been answering is replaced at once, the next ones after ever longer
- * pauses; five in a row that died before they could answer anything end the server: another start would not help.
+ * What to do when a worker has died. A worker that had been ready is replaced at once, the next ones after ever longer pauses;
+ * five in a row that died before they were ready end the server, because another start would not help.
  */
 export interface RestartState {
   /** Deaths since a worker last stayed alive for a while. */
@@ -23,7 +23,7 @@ export const NO_DEATHS: RestartState = { deaths: 0, failedStarts: 0 }
 export const FAILED_STARTS_MAX = 5
 const PAUSE_MS_FIRST = 100
 const PAUSE_MS_MAX = 5000
-/** Who lived this long did not die of what killed the one before. */
+/** A worker that lived this long did not die of what killed the one before. */
 const STEADY_MS = 10_000
 
 export function onWorkerDeath(state: RestartState, { wasReady, livedMs }: WorkerDeath): RestartDecision {

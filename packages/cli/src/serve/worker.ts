@@ -57,7 +57,7 @@ async function start({ config, slot }: StartMessage): Promise<void> {
   await say({ freshet: 'ready' })
 }
 
-/** The primary asks the others. */
+/** The primary collects the metrics of the other workers. */
 function allMetrics(own: readonly MetricFamily[]): Promise<readonly MetricFamily[]> {
   const question = ++lastQuestion
   return new Promise(resolve => {
@@ -71,7 +71,7 @@ function hearMetrics({ question, figures }: Extract<ToWorker, { freshet: 'allMet
   questions.delete(question)
 }
 
-/** The primary asks the others, and adds what it remembers itself. */
+/** The primary asks the other workers, and adds what it remembers itself. */
 async function allRecent(kind: RecentKind, own: readonly RecentItem[]): Promise<readonly RecentItem[]> {
   const question = ++lastQuestion
   const others = await new Promise<readonly RecentItem[]>(resolve => {
@@ -104,7 +104,7 @@ async function obey(message: ToWorker): Promise<void> {
   process.exit(0)
 }
 
-// The primary has been told as well, and says when to stop.
+// The primary gets the signal as well, and says when to stop.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined)
 
 process.on('message', (message: unknown) => {

@@ -1,4 +1,4 @@
-/** What is not as it should be on the shards: one line for each. */
+/** Finds what is wrong on the shards: one line for each finding. */
 
 import { misplacedCondition, placedAt, type ShardedDatabase, tableWithRows } from '@freshet/shards'
 import {
@@ -18,7 +18,7 @@ interface Seen {
   readonly catalog: Catalog
 }
 
-/** `onCount`: before the rows of a table are counted on a shard, which takes longest. */
+/** `onCount` is called before the rows of a table are counted, which takes longest. */
 export async function examineShards(
   database: ShardedDatabase,
   onCount: (table: string) => void = () => undefined,
@@ -35,47 +35,47 @@ export async function examineShards(
   ]
   const seen = outcomes.flatMap(({ catalog, shard }) => (catalog ? [{ shard, catalog }] : []))
   const alike = seen.flatMap(each => differences(each, seen[0]!, map))
-  // Rows are counted only where there is something to be counted.
+  // Count rows only if the shards can be read and have the same tables.
   if (unreachable.length + alike.length > 0) return [...unreachable, ...alike]
   const misplaced = await Promise.all(shards.map((shard, i) => misplacedRows(shard, i, map, onCount)))
   return [...misplaced.flat(), ...(await globalDifferences(shards, map, onCount))]
 }
 
-/** Of an engine without transactions, such as MyISAM: a write to such a table cannot be rehearsed, nor done in part and undone. */
+/** Tables of an engine without transactions, such as MyISAM: a write to such a table can neither be rehearsed nor undone. */
 export async function lastingTables(shard: Shard, map: ShardMap): Promise<readonly string[]> {
   const { lasting } = await shard.effects()
   return lasting
     .filter(({ table }) => shardKeyOf(map, table) !== undefined || map.global.includes(table))
     .map(
       ({ table, engine }) =>
-        `${shard.name}: ${table} is of the engine ${engine}, which has no transactions. Make it one that has: ALTER TABLE ${table} ENGINE=InnoDB.`,
+        `${shard.name}: ${table} uses the engine ${engine}, which has no transactions. Change its engine: ALTER TABLE ${table} ENGINE=InnoDB.`,
     )
 }
 
-/** A shard that has no keys yet: it must be prepared, wait for them, and have no rows. */
+/** A shard without keys must be prepared, waiting for keys, and empty. */
 async function lookAtUnplaced(shard: Shard, map: ShardMap): Promise<readonly string[]> {
   try {
     const table = await tableWithRows(shard, map)
     if (table !== undefined)
       return [
-        `${shard.name}: it has rows of ${table}, but no place, so no query reads it. Add "from", its first key, to its entry in the config; or, if it is new, empty its tables.`,
+        `${shard.name}: it has rows of ${table}, but no range of keys, so no query reads it. Add "from", its first key, to its entry in the config; or, if it is new, empty its tables.`,
       ]
     const { isWaiting } = await shard.state()
     return isWaiting
       ? []
-      : [`${shard.name}: it has no keys yet. Give it some: freshet shards add ${shard.name} --at KEY.`]
+      : [`${shard.name}: it has no keys yet. To give it some: freshet shards add ${shard.name} --at KEY.`]
   } catch (error) {
     return [(error as Error).message]
   }
 }
 
-/** Where rows were moved since, the config should say so: for whoever reads it. */
+/** If rows were moved, the config should say so, for its readers. */
 function differentRanges({ map }: ShardedDatabase, current: ShardMap): readonly string[] {
   const configured = new Map(placedShards(map)?.map(({ name, from }) => [name, from]))
   return (placedShards(current) ?? [])
     .filter(({ name, from }) => configured.get(name) !== from)
     .map(
-      ({ name, from }) => `${name}: it has the keys from ${from} on. Write "from": ${from} to its entry in the config.`,
+      ({ name, from }) => `${name}: it has the keys from ${from} on. Add "from": ${from} to its entry in the config.`,
     )
 }
 
@@ -105,13 +105,13 @@ async function lookAt(
 function differences({ shard, catalog }: Seen, first: Seen, map: ShardMap): readonly string[] {
   return [...Object.keys(map.sharded), ...map.global].flatMap(table => {
     const columns = catalog.tables.get(table)
-    if (columns === undefined) return [`${shard.name}: there is no table ${table}.`]
+    if (columns === undefined) return [`${shard.name}: the table ${table} is missing.`]
     const key = shardKeyOf(map, table)
     const keyColumn = columns.find(({ name }) => name === key)
     if (key !== undefined && keyColumn === undefined)
       return [`${shard.name}: ${table} has no column ${key}, which is its key.`]
     if (keyColumn && keyColumn.type !== 'integer')
-      return [`${shard.name}: ${table}.${key} is no whole number, as a key must be.`]
+      return [`${shard.name}: ${table}.${key} must be a whole number to be a key.`]
     const other = describe(first.catalog.tables.get(table) ?? [])
     const isAlike = describe(columns) === other
     return isAlike ? [] : [`${shard.name}: ${table} has ${describe(columns)}; on ${first.shard.name} it has ${other}.`]

@@ -1,8 +1,8 @@
-/** The shards that a config names, ready to be asked. Nothing is connected to yet. */
+/** The shards that a config names, ready for queries. No connection is opened yet. */
 import { RowPlaces, type ShardedDatabase } from '@freshet/shards'
 import { readShards, type ShardsConfig } from '@freshet/shards/configuration'
 
-/** So long a server waits for shards when it starts. Those that do not answer are examined before they are first asked. */
+/** How long a server waits for shards when it starts. Shards that do not answer are examined before their first query. */
 const LOOK_MS_MAX = 10_000
 
 export interface OpenDatabase extends ShardedDatabase {

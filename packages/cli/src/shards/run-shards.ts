@@ -1,6 +1,7 @@
 /**
- * `freshet shards init` creates the tables that versions are kept in, on every shard, and the log of global writes. `freshet shards
- * check` compares the config with what the servers hold. `freshet shards add` gives a new shard the end of another one's keys.
+ * `freshet shards init` creates, on every shard, the tables that hold versions, and the log of global writes. `freshet shards
+ * check` compares the config with what the servers hold. `freshet shards add` gives a new shard the last part of another shard's
+ * keys.
  */
 import { FreshetError } from '@freshet/protocol'
 import { createJsonLog } from '@freshet/server/configuration'
@@ -18,7 +19,7 @@ export async function runShards(line: ShardsLine, config: ShardsConfig | null): 
   if (config === null) {
     throw new FreshetError(
       'CONFIG_INVALID',
-      'The config names no shards. Add "shards" to freshet.json: docs/shards.md.',
+      'The config names no shards. Add "shards" to freshet.json; see docs/shards.md.',
     )
   }
   const database = await openDatabase(config)
@@ -56,7 +57,7 @@ async function check({ isJson }: ShardsLine, database: OpenDatabase): Promise<nu
   }
   const findings = await new ProgressLine().during(
     () =>
-      counted === 0 ? { what: 'looking at shards', done: 0 } : { what: 'counting tables', done: counted, at: table },
+      counted === 0 ? { what: 'examining shards', done: 0 } : { what: 'counting tables', done: counted, at: table },
     () => examineShards(database, onCount),
   )
   if (isJson) {
@@ -64,7 +65,7 @@ async function check({ isJson }: ShardsLine, database: OpenDatabase): Promise<nu
     return findings.length === 0 ? 0 : 1
   }
   for (const finding of findings) console.error(finding)
-  if (findings.length === 0) console.log(`${database.shards.length} shards are as the config says, and alike.`)
+  if (findings.length === 0) console.log(`${database.shards.length} shards match the config and each other.`)
   return findings.length === 0 ? 0 : 1
 }
 
@@ -72,7 +73,7 @@ async function add({ name, at, rowsMax, isAtRest, isJson }: AddLine, database: O
   if (database.hasLocalWrites && !isAtRest) {
     throw new FreshetError(
       'CONFIG_INVALID',
-      'By the config others write to the shards: what they write to rows that are on their way would be lost. Have them leave keys from there on alone until it is done, and say so with --at-rest.',
+      'The config allows other programs to write to the shards, and their writes to rows being moved would be lost. Stop other programs from writing to these keys until this command has ended, and confirm that with --at-rest.',
     )
   }
   const log = createJsonLog({ level: 'error', write: line => process.stderr.write(line) })
@@ -81,7 +82,7 @@ async function add({ name, at, rowsMax, isAtRest, isJson }: AddLine, database: O
     progress.show({ what: 'moving rows', done: rowsMoved, total: rows, at: `${from}` })
   const result = await splitShard({ database, wish: { name, at }, rowsMax, log, onProgress })
   progress.clear()
-  const text = `${name} has the keys from ${at} on; ${result.rowsMoved} rows were moved. Write "from": ${at} to its entry in the config.`
+  const text = `${name} has the keys from ${at} on; ${result.rowsMoved} rows were moved. Add "from": ${at} to its entry in the config.`
   console.log(isJson ? JSON.stringify({ shard: name, from: result.from, rowsMoved: result.rowsMoved }) : text)
   return 0
 }

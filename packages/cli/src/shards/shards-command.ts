@@ -2,15 +2,19 @@
 import { type Command, createCommand } from '../terminal/command.js'
 import { readShardsLine } from './shards-line.js'
 
-const HELP = `freshet shards init|check|add: the shards that the config names; docs/shards.md
+const HELP = `freshet shards init|check|add: manages the shards that the config names; docs/shards.md
 
-  freshet shards init                          creates what versions are kept in, on every shard
-  freshet shards check --config shop.json      are they as the config says, and alike?
-  freshet shards add three --at 75000          gives the new shard three the keys from 75000 on, while all goes on
+  freshet shards init                          prepares every shard, and creates the log of global writes
+  freshet shards check --config shop.json      checks that the shards match the config and each other
+  freshet shards add three --at 75000          gives the new shard three the keys from 75000 on, without downtime
 
-  --config FILE (freshet.json), --json, --at KEY, --rows N (2000, of a table at a time),
-  --at-rest (nobody writes to these rows meanwhile; where the config has no "localWrites": false)
-Exit codes: 0 done, or as the config says; 1 failed, or not so; 2 the config is wrong.
+  --config FILE   the config file (default freshet.json)
+  --at KEY        for add: the first key of the new shard
+  --rows N        for add: how many rows of a table to move at a time (default 2000)
+  --at-rest       for add: confirm that no other program writes to these rows meanwhile; needed unless the config has
+                  "localWrites": false
+  --json          print JSON
+Exit codes: 0 success, and for check all is well; 1 failed, or check found something; 2 the config or an option is wrong.
 `
 
 export const shardsCommand: Command = createCommand({

@@ -9,13 +9,13 @@ interface ShardsFlags {
 
 export interface AddLine extends ShardsFlags {
   readonly action: 'add'
-  /** The shard, as the config names it. */
+  /** The name of the shard in the config. */
   readonly name: string
-  /** The first key that it is to have. */
+  /** The first key that it gets. */
   readonly at: number
-  /** So many rows of a table move at a time. */
+  /** How many rows of a table move at a time. */
   readonly rowsMax: number
-  /** Nobody writes rows with these keys meanwhile. */
+  /** No other program writes rows with these keys meanwhile. */
   readonly isAtRest: boolean
 }
 
@@ -37,10 +37,10 @@ export function readShardsLine([word, ...argv]: readonly string[]): ShardsLine {
   } as const
   const [name] = words
   if (words.length > (action === 'add' ? 1 : 0))
-    throw configInvalid(`${JSON.stringify(words.at(-1))} is one word too many.`)
+    throw configInvalid(`shards ${action} takes no argument ${JSON.stringify(words.at(-1))}.`)
   if (action !== 'add') return { ...flags, action }
   if (name === undefined || !given.has('at'))
-    throw configInvalid('Say which shard, and its first key: freshet shards add three --at 75000')
+    throw configInvalid('Name the shard and its first key: freshet shards add three --at 75000')
   const at = wholeNumber('at', given.get('at')!, Number.MIN_SAFE_INTEGER)
   const rowsMax = wholeNumber('rows', given.get('rows') ?? `${ROWS}`, 1)
   return { ...flags, action, name, at, rowsMax, isAtRest: given.has('at-rest') }

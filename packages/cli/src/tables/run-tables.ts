@@ -1,4 +1,4 @@
-/** `freshet tables`: makes tables of a database buckets, tells how far it is, and undoes it. */
+/** `freshet tables`: attaches tables of a database as buckets, lists them, and detaches them. */
 
 import type { Exposure } from '@freshet/engines/postgres'
 import { FreshetError } from '@freshet/protocol'
@@ -30,7 +30,7 @@ async function act({ action, store: url, bucket, table, columns, isJson }: Table
   } else if (action === 'remove') {
     await unexposeTable({ url, bucket })
     console.log(
-      isJson ? JSON.stringify({ removed: bucket }) : `${bucket} is no bucket any more. Its table is as it was.`,
+      isJson ? JSON.stringify({ removed: bucket }) : `${bucket} is no longer a bucket. Its table is unchanged.`,
     )
   } else {
     const exposure = await add(exposeTable, { url, bucket, table, ...(columns && { columns }) })
@@ -43,16 +43,16 @@ function tablesOf(url: string): Promise<Tables> {
 }
 
 const UNFINISHED = {
-  adding: ' It is not used yet: freshet tables add finishes that.',
-  removing: ' It is not used any more: freshet tables remove finishes that.',
+  adding: ' It is not attached completely. To finish: freshet tables add',
+  removing: ' It is not detached completely. To finish: freshet tables remove',
 }
 
 function describe({ bucket, table, columns, key, isGone, phase }: Exposure): string {
-  const gone = isGone ? ' The table, or its key, is not there any more: freshet tables remove.' : ''
-  return `${bucket} is the table ${table}, by ${key.join(', ')}: ${columns.join(', ')}.${gone}${phase ? UNFINISHED[phase] : ''}`
+  const gone = isGone ? ' The table, or its key, no longer exists. To detach it: freshet tables remove' : ''
+  return `${bucket} is the table ${table}, with the key ${key.join(', ')} and the columns ${columns.join(', ')}.${gone}${phase ? UNFINISHED[phase] : ''}`
 }
 
-/** Counting the rows alone may take long. */
+/** Shows progress from the start, because counting the rows alone may take long. */
 function add(
   exposeTable: Tables['exposeTable'],
   options: {

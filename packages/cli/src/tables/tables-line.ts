@@ -6,9 +6,9 @@ import { readAction, readFlags } from '../terminal/read-flags.js'
 
 export interface TablesLine {
   readonly action: 'add' | 'remove' | 'list'
-  /** Of the database, which the store is in. */
+  /** The address of the database that holds the store. */
   readonly store: string
-  /** Unless all are listed. */
+  /** Empty for list. */
   readonly bucket: string
   readonly table: string
   readonly columns: readonly string[] | undefined
@@ -28,10 +28,10 @@ export function readTablesLine(argv: readonly string[], environment: Environment
   const store = readStore({ given, environment }) ?? ''
   const { bucket = '', table = '', columns } = Object.fromEntries(given)
   if (!/^(postgres(ql)?|mariadb|mysql):/.test(store)) {
-    throw invalid('tables are those of the database that the store is in, of PostgreSQL or MariaDB')
+    throw invalid('name the PostgreSQL or MariaDB database that holds the store')
   }
-  if (action !== 'list' && bucket === '') throw invalid('say which bucket')
-  if (action === 'add' && table === '') throw invalid('say which table')
+  if (action !== 'list' && bucket === '') throw invalid('name the bucket')
+  if (action === 'add' && table === '') throw invalid('name the table')
   const isJson = given.has('json')
   return {
     action,

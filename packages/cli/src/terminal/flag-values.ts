@@ -1,4 +1,4 @@
-/** Reads what the flags of a command were given. Every function throws CONFIG_INVALID, and says what the flag takes. */
+/** Reads the values of a command's flags. Every function throws CONFIG_INVALID with what the flag takes. */
 import { parseBucketName } from '@freshet/protocol'
 import { configInvalid } from '../config/config-invalid.js'
 import type { OptionValue, ValueKind } from '../config/value-kinds.js'
@@ -10,7 +10,7 @@ export function flagValue<Value extends OptionValue>(flag: string, text: string,
   throw configInvalid(`${flag} takes ${kind.wants}, not ${JSON.stringify(text)}.`)
 }
 
-/** The name that `--bucket` was given. */
+/** The value of `--bucket`. */
 export function flagBucket(text: string): string {
   try {
     parseBucketName(text)
@@ -28,9 +28,9 @@ export function serverAddress(flag: string, text: string, example = 'http://loca
   throw configInvalid(`${flag} takes an address such as ${example}, without a path, not ${JSON.stringify(text)}.`)
 }
 
-/** The address that `--url` was given. */
+/** The value of `--url`. */
 export function flagUrl(command: string, given: ReadonlyMap<string, string>): string {
   const url = given.get('url')
-  if (url === undefined) throw configInvalid(`Say which server: freshet ${command} --url http://localhost:7700`)
+  if (url === undefined) throw configInvalid(`Name the server: freshet ${command} --url http://localhost:7700`)
   return serverAddress('--url', url)
 }

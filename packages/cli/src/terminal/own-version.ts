@@ -1,4 +1,4 @@
-/** Of this package, and so of the command. */
+/** The version of this package, and so of the command. */
 import { readFileSync } from 'node:fs'
 
 export function ownVersion(): string {

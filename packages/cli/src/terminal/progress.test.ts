@@ -22,21 +22,21 @@ function workFor(ms: number): Promise<string> {
 }
 
 test.each([
-  ['lines, now and then', false, /^(\[[#-]+\] +\d+% looking: \d+ of 100, \d+ s\n){2,6}$/],
-  ['one line that is written over', true, /^(<\[[#-]+\] +\d+% looking: \d+ of 100, \d+ s ){20,}<$/],
-])('while nothing is heard of what takes long, it is told in %s', async (_, isTty, expected) => {
+  ['occasional lines', false, /^(\[[#-]+\] +\d+% looking: \d+ of 100, \d+ s\n){2,6}$/],
+  ['one line that is overwritten', true, /^(<\[[#-]+\] +\d+% looking: \d+ of 100, \d+ s ){20,}<$/],
+])('progress of slow work is shown as %s, even while no new progress is reported', async (_, isTty, expected) => {
   process.stderr.isTTY = isTty
   const working = workFor(20_000)
   await vi.advanceTimersByTimeAsync(20_000)
   expect(await working).toBe('result')
-  // What clears the line.
+  // The sequence that clears the line.
   expect(written.join('').replaceAll('\r\u001b[K', '<')).toMatch(expected)
   const lines = written.length
   await vi.advanceTimersByTimeAsync(20_000)
   expect(written.length).toBe(lines)
 })
 
-test('of what is done in a moment nothing is told', async () => {
+test('quick work shows no progress', async () => {
   process.stderr.isTTY = false
   const working = workFor(1500)
   await vi.advanceTimersByTimeAsync(1500)

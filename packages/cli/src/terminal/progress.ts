@@ -1,13 +1,13 @@
 /**
- * How far a command is: a bar on a terminal, written over; else lines, now and then. Only of what takes longer than two seconds,
- * and on standard error, so that what the command prints can be read by programs.
+ * The progress of a command: on a terminal, a bar that is overwritten; otherwise, a line now and then. It appears only for work
+ * that takes longer than two seconds, on standard error, so that programs can read what the command prints.
  */
 export interface Progress {
   /** `copying`, `exporting`. */
   readonly what: string
   readonly done: number
   readonly total?: number | undefined
-  /** Where it is. */
+  /** The item it is at, such as a bucket or a file. */
   readonly at?: string | undefined
 }
 
@@ -30,7 +30,7 @@ export class ProgressLine {
     process.stderr.write(this.#isTerminal ? `\r\u001b[K${text} ` : `${text}\n`)
   }
 
-  /** Also while nothing is heard of what takes long. Ends what it began. */
+  /** Shows progress while `work` runs, even if `progress` does not change, and clears the line at the end. */
   async during<Result>(progress: () => Progress, work: () => Promise<Result>): Promise<Result> {
     const timer = setInterval(() => this.show(progress()), SHOWN_EVERY_MS)
     try {
@@ -41,7 +41,7 @@ export class ProgressLine {
     }
   }
 
-  /** Before anything else is written. */
+  /** Call this before anything else is written. */
   clear(): void {
     if (this.#isTerminal && this.#shownMs > 0) process.stderr.write('\r\u001b[K')
   }

@@ -3,11 +3,11 @@ import { parseArgs } from 'node:util'
 import { configInvalid } from '../config/config-invalid.js'
 import { didYouMean } from '../config/nearest-name.js'
 
-/** Names without the two dashes. */
+/** Names, without the two dashes. */
 export interface FlagNames {
-  /** These take a value: `--out FILE`. */
+  /** Flags that take a value: `--out FILE`. */
   readonly values?: readonly string[]
-  /** These take none: `--json`. */
+  /** Flags without a value: `--json`. */
   readonly switches?: readonly string[]
 }
 
@@ -17,10 +17,10 @@ export interface WordsAndFlags {
   readonly given: ReadonlyMap<string, string>
 }
 
-/** Of a command without words. */
+/** For a command that takes flags only. */
 export function readFlags(command: string, argv: readonly string[], names: FlagNames): ReadonlyMap<string, string> {
   const { words, given } = readWordsAndFlags(command, argv, names)
-  if (words.length > 0) throw configInvalid(`${JSON.stringify(words[0])} is one word too many for ${command}.`)
+  if (words.length > 0) throw configInvalid(`${command} takes no argument ${JSON.stringify(words[0])}.`)
   return given
 }
 
@@ -35,7 +35,9 @@ export function readWordsAndFlags(command: string, argv: readonly string[], name
     const { name, rawName, value } = token
     if (!Object.hasOwn(kinds, name)) {
       const guess = didYouMean(name, Object.keys(kinds), flag => `--${flag}`)
-      throw configInvalid(`${rawName} is no option of ${command}.${guess || ` freshet ${command} --help lists them.`}`)
+      throw configInvalid(
+        `${command} has no option ${rawName}.${guess || ` To list its options: freshet ${command} --help`}`,
+      )
     }
     if (given.has(name)) throw configInvalid(`--${name} is given twice. Leave one out.`)
     given.set(name, textOf(rawName, value, kinds[name]!.type === 'boolean'))
@@ -52,11 +54,13 @@ export function readAction<Action extends string>(
   const action = actions.find(each => each === word)
   if (action !== undefined) return action
   const list = `freshet ${command} ${actions.join(', ')}`
-  if (word === undefined) throw configInvalid(`Say what to do: ${list}.`)
-  throw configInvalid(`${command} has no ${JSON.stringify(word)}.${didYouMean(word, actions) || ` There is ${list}.`}`)
+  if (word === undefined) throw configInvalid(`${command} needs an action: ${list}.`)
+  throw configInvalid(
+    `${command} has no action ${JSON.stringify(word)}.${didYouMean(word, actions) || ` It has: ${list}.`}`,
+  )
 }
 
-/** The one word of a command that takes one. `usage` completes "takes". */
+/** The argument of a command that takes exactly one. `usage` completes a sentence that ends with "takes". */
 export function oneWord(command: string, words: readonly string[], usage: string): string {
   const [word] = words
   if (word !== undefined && words.length === 1) return word
@@ -73,5 +77,5 @@ function kindsOf({ values = [], switches = [] }: FlagNames): Record<string, { ty
 function textOf(rawName: string, value: string | undefined, isSwitch: boolean): string {
   if (isSwitch && value === undefined) return ''
   if (!isSwitch && value !== undefined && !value.startsWith('--')) return value
-  throw configInvalid(isSwitch ? `${rawName} takes no value.` : `${rawName} needs a value after it.`)
+  throw configInvalid(isSwitch ? `${rawName} takes no value.` : `${rawName} needs a value.`)
 }

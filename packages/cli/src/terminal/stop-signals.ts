@@ -1,9 +1,9 @@
 /**
- * Ctrl-C, `kill` and a closed terminal stop the server in order; the second one forces it. So does the end of the npm that started it: npm hands
- * a signal on to the shell between them, and the shell ends without telling the server.
+ * Ctrl-C, `kill` and a closed terminal stop the server in order; a second signal forces it. The end of the npm that started it
+ * also stops it: npm passes a signal on to the shell in between, and the shell ends without signalling the server.
  */
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
-/** One Ctrl-C can arrive twice: from the terminal, and handed on by npm. */
+/** One Ctrl-C can arrive twice: from the terminal, and passed on by npm. */
 const SAME_MS = 300
 const LOOK_MS = 250
 

@@ -1,4 +1,6 @@
-/** Why a command failed: a line on standard error for people; with `--json` one object with `code` and `message`, where results would be. */
+/**
+ * Reports why a command failed: a line on standard error; with `--json`, an object with `code` and `message` on standard output.
+ */
 export interface Failure {
   readonly code: string
   readonly message: string
@@ -9,7 +11,7 @@ export function tellFailure(
   isJson: boolean,
   more: Readonly<Record<string, unknown>> = {},
 ): void {
-  const hinted = code === 'UNAUTHENTICATED' ? `${message} This command takes it from FRESHET_TOKEN.` : message
+  const hinted = code === 'UNAUTHENTICATED' ? `${message} Set FRESHET_TOKEN to a token for this server.` : message
   if (isJson) console.log(JSON.stringify({ code, message: hinted, ...more }))
   else console.error(hinted)
 }

@@ -1,6 +1,6 @@
 /**
- * Runs a command that may take long: Ctrl-C and `kill` end it between two steps, with what it has to say about that; errors that
- * are foreseen are told in one line.
+ * Runs a command that may take long. Ctrl-C and `kill` stop it between two steps, and print `whenStopped`; expected errors are
+ * reported in one line.
  */
 import { FreshetError } from '@freshet/protocol'
 import { ProgressLine } from './progress.js'
@@ -16,7 +16,7 @@ export interface LongRun {
 
 export interface LongRunOptions {
   readonly whenStopped: string
-  /** Whether a failure is told as JSON. */
+  /** Whether a failure is reported as JSON. */
   readonly isJson: boolean
 }
 
@@ -36,7 +36,7 @@ export async function untilStopped(
       console.error(whenStopped)
       return EXIT_STOPPED
     }
-    // What was asked for is wrong: whoever reads command lines tells of that.
+    // The command line is wrong; `runCommand` reports that.
     if (error instanceof FreshetError && error.code === 'CONFIG_INVALID') throw error
     const foreseen = error instanceof FreshetError ? error : diskRefusal(error as NodeJS.ErrnoException)
     if (foreseen === undefined) throw error
@@ -46,15 +46,15 @@ export async function untilStopped(
 }
 
 function diskRefusal({ code, path, message }: NodeJS.ErrnoException): Failure | undefined {
-  const told = diskMessage(code, path ?? 'the file', message)
-  return code === undefined || told === undefined ? undefined : { code, message: told }
+  const text = diskMessage(code, path ?? 'the file', message)
+  return code === undefined || text === undefined ? undefined : { code, message: text }
 }
 
 function diskMessage(code: string | undefined, place: string, message: string): string | undefined {
   if (code === 'ENOSPC' || code === 'EDQUOT') return 'The disk is full. Make room, and run the same command again.'
   if (code === 'EACCES' || code === 'EPERM' || code === 'EROFS')
-    return `${place} may not be used by this account: ${message}`
-  if (code === 'ENOENT') return `${place} is not there.`
-  if (code === 'ENOTDIR' || code === 'EEXIST' || code === 'EISDIR') return `${place} is not what is needed: ${message}`
+    return `This account has no access to ${place}: ${message}`
+  if (code === 'ENOENT') return `${place} does not exist.`
+  if (code === 'ENOTDIR' || code === 'EEXIST' || code === 'EISDIR') return `${place} cannot be used: ${message}`
   return undefined
 }

@@ -1,4 +1,4 @@
-/** Which buckets are meant by names and patterns: `shop/products,lab/*`. A star stands for anything but a slash. */
+/** Selects buckets by names and patterns: `shop/products,lab/*`. A star stands for anything but a slash. */
 import { FreshetError, type Key } from '@freshet/protocol'
 
 const PATTERN = /^[a-z0-9_*-]+\/[a-z0-9_*-]+$/
@@ -9,7 +9,7 @@ export function readChoice(text: string | undefined): (bucket: Key) => boolean {
   return bucket => expressions.some(([, expression]) => expression.test(bucket))
 }
 
-/** Throws CONFIG_INVALID, also if a name or pattern means none of them. */
+/** Throws CONFIG_INVALID, also if a name or pattern matches none of them. */
 export function chooseBuckets<B extends { readonly name: Key }>(all: readonly B[], text: string | undefined): B[] {
   const expressions = expressionsIn(text)
   const idle = expressions.find(([, expression]) => !all.some(({ name }) => expression.test(name)))
@@ -29,7 +29,7 @@ function expressionsIn(text = '*/*'): readonly (readonly [pattern: string, expre
   if (wrong !== undefined) {
     throw new FreshetError(
       'CONFIG_INVALID',
-      `--buckets takes names such as shop/products, or patterns such as 'shop/*', with commas between, not ${JSON.stringify(wrong)}.`,
+      `--buckets takes names such as shop/products, or patterns such as 'shop/*', separated by commas, not ${JSON.stringify(wrong)}.`,
     )
   }
   return patterns.map(pattern => [pattern, new RegExp(`^${pattern.replaceAll('*', '[^/]*')}$`)])

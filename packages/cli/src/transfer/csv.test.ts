@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { CsvRecords, cellOf, columnOf, csvLine, fieldOf, jsonOfCell, splitCsv } from './csv.js'
 
-test('cells are read as they were written, whatever lines they have', () => {
+test('cells are read back as they were written, whatever line breaks they contain', () => {
   fc.assert(
     fc.property(
       fc.array(
@@ -30,14 +30,14 @@ function recordsOf(text: string): readonly string[] {
     .flatMap(line => records.take(line) ?? [])
 }
 
-test('records end with CRLF, and line breaks stand in quotes, as RFC 4180 has it', () => {
+test('records end with CRLF, and line breaks are quoted, as in RFC 4180', () => {
   expect(`${csvLine(['1', cellOf(JSON.stringify('two\nlines')), 'say "hi"'])}\n`).toBe(
     '1,"two\nlines","say ""hi"""\r\n',
   )
   expect(recordsOf('a,b\r\n"x\r\ny",z\r\n')).toEqual(['a,b', '"x\r\ny",z'])
 })
 
-test('values that are no text stay as they stand, to the last digit', () => {
+test('values other than text stay unchanged, to the last digit', () => {
   const values = ['12345678901234567890', '1.50', 'true', 'null', '{"a": [1,"x"]}']
   expect(splitCsv(csvLine(values.map(cellOf)).slice(0, -1)).map(cell => jsonOfCell(cell, false))).toEqual(values)
   expect(jsonOfCell('007', false)).toBe('"007"')
@@ -45,7 +45,7 @@ test('values that are no text stay as they stand, to the last digit', () => {
   expect(jsonOfCell('', false)).toBeUndefined()
 })
 
-test('what other programs write is read: quotes, commas, line breaks within quotes', () => {
+test('CSV of other programs is read: quotes, commas, line breaks within quotes', () => {
   expect(splitCsv('a,"b,c","say ""hi""",,"two\nlines"')).toEqual(['a', 'b,c', 'say "hi"', '', 'two\nlines'])
   const records = new CsvRecords()
   expect([records.take('a,"two'), records.isOpen]).toEqual([undefined, true])

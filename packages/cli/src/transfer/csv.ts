@@ -1,17 +1,17 @@
 /**
- * CSV as RFC 4180 has it, and objects in it.
+ * CSV as in RFC 4180, and objects in it.
  *
- * A cell is JSON where it can be read as JSON (42, true, null, {"a":1}), else text as it stands; an empty cell is a field that is
- * not there. A text that would be read as JSON, or is empty, is written as a JSON string. So what is read is what was written, to the
- * last digit. A text with line breaks keeps them, in quotes: a record may be several lines.
+ * A cell that can be read as JSON is JSON (42, true, null, {"a":1}); any other cell is text; an empty cell is an absent field.
+ * A text that would be read as JSON, or is empty, is written as a JSON string. So values are read back as they were written, to
+ * the last digit. A text with line breaks keeps them, in quotes: a record may have several lines.
  *
- * The column `id` is the object's id. A field that is called id has the column `.id`; one that begins with a dot gets another.
+ * The column `id` is the object's id. A field called id has the column `.id`; a field that begins with a dot gets another dot.
  */
 import { parseJsonTree } from '@freshet/server/configuration'
 
 export const ID_COLUMN = 'id'
 
-/** As the field stands in the object's text; undefined: it is not there. */
+/** `json` is the field's text in the object; undefined: the field is absent. */
 export function cellOf(json: string | undefined): string {
   if (json === undefined) return ''
   if (!json.startsWith('"')) return json
@@ -19,7 +19,7 @@ export function cellOf(json: string | undefined): string {
   return text === '' || isJson(text) ? JSON.stringify(text) : text
 }
 
-/** JSON; undefined: the field is not there. */
+/** The JSON of a cell; undefined: the field is absent. */
 export function jsonOfCell(cell: string, isText: boolean): string | undefined {
   if (cell === '') return undefined
   return !isText && isJson(cell) ? cell : JSON.stringify(cell)
@@ -47,13 +47,13 @@ export function fieldsOf(text: string): ReadonlyMap<string, string> {
   return new Map([...parseJsonTree(text, 1).members!].map(([name, { text }]) => [name, text]))
 }
 
-/** Without the line feed that ends it: records end with CRLF. */
+/** A record without its final line feed: records end with CRLF. */
 export function csvLine(cells: readonly string[]): string {
   const spelled = cells.map(cell => (/[",\r\n]|^\s|\s$/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell))
   return `${spelled.join(',')}\r`
 }
 
-/** Lines to records: while a quote is open, the record goes on in the next line. */
+/** Lines to records: while a quote is open, the record continues in the next line. */
 export class CsvRecords {
   #lines: string[] = []
   #isOpen = false
@@ -63,7 +63,7 @@ export class CsvRecords {
     return this.#isOpen
   }
 
-  /** A line, without its line feed. Undefined: the record is not whole yet. */
+  /** A line, without its line feed. Undefined: the record is not complete yet. */
   take(line: string): string | undefined {
     this.#lines.push(line)
     for (let at = line.indexOf('"'); at !== -1; at = line.indexOf('"', at + 1)) this.#isOpen = !this.#isOpen
@@ -81,7 +81,7 @@ export function splitCsv(record: string): string[] {
     if (record[at] !== '"') {
       const end = indexOfOr(record, ',', at)
       const cell = record.slice(at, end)
-      if (cell.includes('"')) throw new Error('a quote stands within a cell that does not begin with one')
+      if (cell.includes('"')) throw new Error('there is a quote within a cell that does not begin with one')
       cells.push(cell)
       at = end + 1
       continue
@@ -90,7 +90,7 @@ export function splitCsv(record: string): string[] {
     while (end !== -1 && record[end + 1] === '"') end = record.indexOf('"', end + 2)
     if (end === -1) throw new Error('a quote is not closed')
     cells.push(record.slice(at + 1, end).replaceAll('""', '"'))
-    if (end + 1 < record.length && record[end + 1] !== ',') throw new Error('something follows a closing quote')
+    if (end + 1 < record.length && record[end + 1] !== ',') throw new Error('text follows a closing quote')
     at = end + 2
   }
   return cells

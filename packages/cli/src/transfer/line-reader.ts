@@ -1,4 +1,6 @@
-/** Reads a file, or standard input, line by line, with the SHA-256 of all lines before the one at hand. Memory is bounded. */
+/**
+ * Reads a file, or standard input, line by line, with the SHA-256 digest of all lines before the current one. Memory is bounded.
+ */
 import { isUtf8 } from 'node:buffer'
 import { createHash, type Hash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
@@ -19,12 +21,12 @@ export class LineReader {
     this.path = path
   }
 
-  /** Of the line at hand, from 1. */
+  /** The number of the current line, from 1. */
   get number(): number {
     return this.#number
   }
 
-  /** Of all lines before the one at hand; after the end, of all whole lines. */
+  /** The digest of all lines before the current one; after the end, of all complete lines. */
   digest(): string {
     return this.#hash.copy().digest('hex')
   }
@@ -33,12 +35,12 @@ export class LineReader {
     return this.#hash.copy()
   }
 
-  /** So many bytes are in the lines before the one at hand; after the end, in all whole lines. */
+  /** The size of all lines before the current one; after the end, of all complete lines. */
   get bytes(): number {
     return this.#bytes
   }
 
-  /** Whether the line at hand has a line break at its end. */
+  /** Whether the current line ends with a line break. */
   get isWhole(): boolean {
     return this.#isLastWhole
   }
@@ -64,7 +66,7 @@ export class LineReader {
     yield this.#take(rest, keepsReturns)
   }
 
-  /** FILE_INVALID, about the line at hand, or one after it. */
+  /** FILE_INVALID, about the current line or a later one. */
   invalid(reason: string, after = 0): FreshetError {
     return new FreshetError('FILE_INVALID', `${this.path}:${this.#number + after}: ${reason}.`)
   }

@@ -1,4 +1,4 @@
-/** A file that is written line by line, with the SHA-256 of all that is in it so far. What is not written yet is bounded. */
+/** A file that is written line by line, with the SHA-256 digest of its content so far. Unwritten lines take bounded memory. */
 import { createHash, type Hash } from 'node:crypto'
 import { type FileHandle, open } from 'node:fs/promises'
 
@@ -17,12 +17,12 @@ export class LineWriter {
     this.#hash = hash
   }
 
-  /** A new file; fails with EEXIST if there is one. */
+  /** Creates a file; fails with EEXIST if it exists. */
   static async create(path: string): Promise<LineWriter> {
     return new LineWriter(path, await open(path, 'wx', 0o600), createHash('sha256'))
   }
 
-  /** Goes on after the first bytes of a file, whose hash is given; what follows them is cut off. */
+  /** Continues a file after its first `bytes`, whose hash is given; the rest is cut off. */
   static async goOn(path: string, bytes: number, hash: Hash): Promise<LineWriter> {
     const file = await open(path, 'r+')
     await file.truncate(bytes)
@@ -38,7 +38,7 @@ export class LineWriter {
     if (this.#waitingBytes >= BUFFERED_BYTES_MAX) await this.flush()
   }
 
-  /** Of all lines so far. */
+  /** The digest of all lines so far. */
   digest(): string {
     return this.#hash.copy().digest('hex')
   }
@@ -50,13 +50,13 @@ export class LineWriter {
     for (let at = 0; at < bytes.length; ) at += (await this.#file.write(bytes, at)).bytesWritten
   }
 
-  /** On disk when resolved. */
+  /** The lines are on disk when this resolves. */
   async sync(): Promise<void> {
     await this.flush()
     await this.#file.datasync()
   }
 
-  /** Without what is not flushed. */
+  /** Drops lines that are not flushed. */
   async close(): Promise<void> {
     await this.#file.close()
   }

@@ -7,7 +7,7 @@
  *     {"bucket":"lab/notes","id":"a","contentType":"text/plain","base64":"aGk="}
  *     {"bucket":"shop/products","id":"42","delete":true}            in a backup
  *
- * A value stays as it was sent, to the last digit, which is why it is handled as text.
+ * A value stays as it was sent, to the last digit, so it is handled as text.
  */
 import type { IndexDeclaration } from '@freshet/core/store'
 import { checkId, FreshetError, type Key, parseBucketName } from '@freshet/protocol'
@@ -33,14 +33,14 @@ export type DataLine =
   | {
       readonly kind: 'record'
       readonly bucket: Key
-      /** Undefined: it is deleted. */
+      /** Undefined: the bucket is deleted. */
       readonly content: Content | undefined
       readonly indexes: readonly IndexDeclaration[] | undefined
     }
   /** Anything else that is an object: heads, marks and ends. */
   | { readonly kind: 'other'; readonly value: Readonly<Record<string, unknown>> }
 
-/** How lines are to keep JSON that has line breaks in it: byte for byte, or readable, with spaces in their place. */
+/** How lines keep JSON that contains line breaks: byte for byte, or readable, with spaces instead. */
 export type Spelling = 'exact' | 'readable'
 
 export function objectLine(bucket: Key, id: string, { contentType, body }: Content, spelling: Spelling): string {
@@ -65,7 +65,7 @@ export function recordLine(
   return `${head}${record}${indexes === undefined ? '' : `,"indexes":${JSON.stringify(indexes)}`}}`
 }
 
-/** Undefined if it cannot be put into a line as it is. A line break in valid JSON is space between its parts. */
+/** Undefined if the body cannot be put into a line unchanged. In valid JSON, a line break is white space between tokens. */
 function oneLine(body: Uint8Array, spelling: Spelling): string | undefined {
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
   const text = bytes.toString()
@@ -78,7 +78,7 @@ function inBase64(contentType: string, body: Uint8Array): string {
   return `"contentType":${JSON.stringify(contentType)},"base64":${JSON.stringify(Buffer.from(body).toString('base64'))}`
 }
 
-/** Throws an Error whose message says what is wrong with it. */
+/** Throws an Error whose message says what is wrong with the line. */
 export function readLine(text: string): DataLine {
   const value = parse(text)
   if (value.bucket === undefined) return { kind: 'other', value }
@@ -96,7 +96,7 @@ export function readLine(text: string): DataLine {
   return { kind: 'object', bucket, id, ...contentOf(members!, value) }
 }
 
-/** Ours, such as `_freshet/tasks`, no request can name. */
+/** Freshet's own buckets, such as `_freshet/tasks`, cannot be named in requests. */
 function checkBucket(bucket: string): void {
   if (!/^_freshet\/[a-z-]+$/.test(bucket)) parseBucketName(bucket)
 }
@@ -134,10 +134,10 @@ function parse(text: string): Readonly<Record<string, unknown>> {
   try {
     value = JSON.parse(text)
   } catch (cause) {
-    throw new Error(`it is no JSON: ${(cause as Error).message}`)
+    throw new Error(`it is not JSON: ${(cause as Error).message}`)
   }
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>
-  throw new Error('it is no JSON object')
+  throw new Error('it is not a JSON object')
 }
 
 /** The message of what `readLine` threw. */

@@ -1,6 +1,6 @@
 /**
- * Requests to a server: one that runs elsewhere, or one of our own over a store, behind a socket in a folder that no other account may
- * open. So what is imported into a store is held to the same rules as what clients send.
+ * Requests to a server: one that runs elsewhere, or an internal one over a store, behind a socket in a folder that no other
+ * account can open. So the same checks apply to what is imported into a store as to what clients send.
  */
 import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { Agent, createServer, type IncomingHttpHeaders, request as requestHttp } from 'node:http'
@@ -27,7 +27,7 @@ export interface Sent {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** What a server has taken, it must be possible to put back, whatever its limits were: as much as a line may hold. */
+/** Everything that a server has accepted must be importable, whatever its limits were: as much as a line may hold. */
 const LIMITS: Partial<ServerSettings> = {
   bodyBytesMax: LINE_BYTES_MAX,
   commitBodyBytesMax: 2 * LINE_BYTES_MAX,
@@ -37,7 +37,7 @@ const LIMITS: Partial<ServerSettings> = {
   bucketsMax: Number.MAX_SAFE_INTEGER,
 }
 
-/** So long it is tried again when there is no answer, or one that says to come back. */
+/** How long a request is retried if there is no answer, or one that asks to retry later. */
 const RETRY_MS_MAX = 30_000
 const PAUSE_MS = 200
 const COME_BACK: readonly number[] = [429, 502, 503, 504]
@@ -59,10 +59,10 @@ export class ServerCalls {
     return new ServerCalls(url, undefined, async () => undefined)
   }
 
-  /** Closes the store, too, when it is closed. */
+  /** Closing these calls closes the store, too. */
   static async over(store: Store): Promise<ServerCalls> {
     const folder = await mkdtemp(join(tmpdir(), 'freshet-'))
-    // Only who started this command reaches it; the rules in the store are for everybody else, and stay.
+    // Only the user of this command can reach it, so it ignores the rules in the store, which stay for everyone else.
     const freshet = createFreshetServer({ store, settings: LIMITS, storedRules: 'ignore' })
     const server = createServer((request, response) => freshet.handle(request, response))
     server.keepAliveTimeout = RETRY_MS_MAX
@@ -78,7 +78,10 @@ export class ServerCalls {
     })
   }
 
-  /** Whatever is sent must do no harm if it is done twice. Throws the server's error, REQUEST_FAILED, ANSWER_INVALID. */
+  /**
+   * A request may be sent twice, so it must do no harm if it is done twice. Throws the server's error, REQUEST_FAILED,
+   * ANSWER_INVALID.
+   */
   async call(target: string, sent: Sent = {}): Promise<ServerAnswer> {
     const deadlineMs = performance.now() + RETRY_MS_MAX
     for (let pauseMs = PAUSE_MS; ; pauseMs *= 2) {
@@ -138,7 +141,7 @@ export class ServerCalls {
       })
     } catch (cause) {
       const { message } = cause as Error
-      throw new FreshetError('REQUEST_FAILED', `${this.#url} was not answered: ${message}. Is the server running?`, {
+      throw new FreshetError('REQUEST_FAILED', `${this.#url} did not answer: ${message}. Is the server running?`, {
         cause,
       })
     }
@@ -148,7 +151,7 @@ export class ServerCalls {
 function notOurs(name: string, status: number): FreshetError {
   return new FreshetError(
     'ANSWER_INVALID',
-    `${name} was answered with status ${status}, not by a Freshet server. Is the address right?`,
+    `${name} was answered with status ${status}, and not by a Freshet server. Check the address.`,
     { details: { status } },
   )
 }

@@ -35,7 +35,7 @@ function row(note: Stored<Note>): HTMLLIElement {
   return item
 }
 
-/** Only if nobody else was faster; if somebody was, what he did is shown. */
+/** Changes the note unless another client was faster; then shows that client's change. */
 async function change(note: Stored<Note>, isDone: boolean): Promise<void> {
   try {
     await notes.put(idOf(note), { ...note, isDone }, { ifVersion: versionOf(note) })

@@ -1,4 +1,4 @@
-/** The notes of this app: what one is, and where they are kept. */
+/** The notes of this app: what a note is, and where notes are stored. */
 import { connect, type Database, type ObjectBucket } from '@freshet/client'
 
 export interface Note {
@@ -12,7 +12,7 @@ export interface Notes {
   readonly notes: ObjectBucket<Note>
 }
 
-/** Others' changes are pushed, so they are seen a moment after they were made, whatever caches are on the way. */
+/** The server pushes the changes of other clients, so they show a moment later, whatever caches are on the way. */
 export async function openNotes(url: string): Promise<Notes> {
   const db = await connect(url, { refresh: 'push', staleness: 500 })
   const notes = db.bucket<Note>('app/notes')

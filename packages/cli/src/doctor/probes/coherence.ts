@@ -1,4 +1,4 @@
-/** What clients need beside the objects: segments, events; and in the end a client itself. */
+/** What clients need besides the objects: segments and events. The last probe runs a client. */
 import { randomBytes } from 'node:crypto'
 import { connect, type Database } from '@freshet/client'
 import { decodeSegmentBundle, formatSegmentRefs, parseSeed } from '@freshet/core/coherence'
@@ -10,13 +10,13 @@ import type { Scene } from './scene.js'
 
 const SEGMENT_MS_MAX = 8000
 const POLL_MS = 200
-/** The server pushes within milliseconds, and its heart beats every second. */
+/** The server pushes changes within milliseconds, and sends a heartbeat every second. */
 const EVENT_MS_MAX = 2500
 const ROUNDS = 12
 
 export const passesSegments: Probe = {
   fact: 'segments',
-  claim: 'the segments of the sketch arrive whole',
+  claim: 'the segments of the sketch arrive intact',
   examine: async scene => {
     const head = await headWithSegments(scene)
     if (!head) return undecided('The server had no closed segment yet.')
@@ -24,19 +24,19 @@ export const passesSegments: Probe = {
     const target = `/coherence/segments/${formatSegmentRefs(refs)}`
     for (let i = 0; i < 2; i++) {
       const { status, body } = await scene.through.send({ target })
-      // An old one may just have left the window, or been merged into a larger one.
-      if (status === 404) return undecided('The segment was merged while it was asked for.')
+      // An old segment may just have left the window, or been merged into a larger one.
+      if (status === 404) return undecided('The segment was merged during the request.')
       if (status === 200 && isBundle(body, refs.length, head.seed)) continue
       return fatal(
-        `${target} was answered with status ${status} and something else than its filters.`,
+        `${target} was answered with status ${status} and a body that is not the segments' filters.`,
         'Fatal: clients cannot learn what has changed.',
       )
     }
-    return good(`${refs.length === 1 ? 'One' : refs.length} came, twice, and could be read.`)
+    return good(`${refs.length === 1 ? 'One' : refs.length} arrived twice and could be decoded.`)
   },
 }
 
-/** One is closed a second after the first write in it. */
+/** A segment is closed a second after the first write in it. */
 async function headWithSegments(scene: Scene): Promise<CoherenceHead | undefined> {
   const object = await scene.objects.create('segment')
   const deadlineMs = performance.now() + SEGMENT_MS_MAX
@@ -54,27 +54,27 @@ function isBundle(body: Buffer, count: number, seed: string): boolean {
   try {
     return decodeSegmentBundle(body, count, parseSeed(seed)!).length === count
   } catch {
-    // It says why, but for the reader of the report all reasons are one.
+    // The error says why, but the report needs no reason.
     return false
   }
 }
 
-/** What the events say is for clients to understand. Here it matters when they come: a buffer holds back all that is small. */
+/** The content of the events is for clients. Here only their timing counts: a buffer would hold back small events. */
 export const passesEvents: Probe = {
   fact: 'events',
-  claim: '/coherence/events passes at once',
+  claim: '/coherence/events arrives without delay',
   examine: async scene => {
     const object = await scene.objects.create('events')
     const stream = new ArrivingBytes()
     stream.open(scene.through, `/coherence/events?after=${object.position}`)
     try {
       const openedMs = await stream.more(scene)
-      if (openedMs === undefined) return late('The stream was opened, and nothing came')
+      if (openedMs === undefined) return late('After the stream was opened, nothing arrived')
       await scene.objects.write(object)
-      const toldMs = await stream.more(scene)
-      if (toldMs === undefined) return late('A write was made, and nothing came')
+      const arrivedMs = await stream.more(scene)
+      if (arrivedMs === undefined) return late('After a write, nothing arrived')
       return good(
-        `The first event came after ${Math.round(openedMs)} ms, the next ${Math.round(toldMs)} ms after a write.`,
+        `The first event arrived after ${Math.round(openedMs)} ms, the next ${Math.round(arrivedMs)} ms after a write.`,
       )
     } finally {
       stream.close()
@@ -84,8 +84,8 @@ export const passesEvents: Probe = {
 
 function late(what: string): Outcome {
   return slower(
-    `${what} within ${EVENT_MS_MAX} ms: events wait in a buffer, or are refused.`,
-    'Nothing is stale: a read that knows too little asks /coherence. But who is to be told of changes is told late.',
+    `${what} within ${EVENT_MS_MAX} ms: events are buffered or refused.`,
+    'Nothing is stale: a read that knows too little asks /coherence. But subscribers learn of changes late.',
   )
 }
 
@@ -105,11 +105,11 @@ class ArrivingBytes {
         })
         answer.on('error', () => {})
       })
-      // Then nothing comes, which is what is reported.
+      // Then nothing arrives, and the probe reports that.
       .catch(() => {})
   }
 
-  /** How long it took until more came; undefined if nothing did. */
+  /** How long it took until more bytes arrived; undefined if none did. */
   async more(scene: Scene): Promise<number | undefined> {
     const beganMs = performance.now()
     while (this.#bytes === this.#seen) {
@@ -127,7 +127,7 @@ class ArrivingBytes {
 
 export const servesClients: Probe = {
   fact: 'client',
-  claim: 'a client of Freshet reads what was written last, each time, and time does not go back',
+  claim: 'a Freshet client always reads the latest write, and its reads never go back in time',
   examine: async scene => {
     const object = await scene.objects.create('client')
     const [bucket, id] = [scene.objects.bucketPath.slice('/db/'.length), object.path.split('/').at(-1)!]
@@ -140,15 +140,15 @@ export const servesClients: Probe = {
         const value = await db.bucket<{ number: number }>(bucket).get(id, { read: 'current' })
         if (value?.number === object.number) continue
         return fatal(
-          `It read ${value?.number} where ${object.number} had been acknowledged.`,
+          `It read ${value?.number} after ${object.number} had been acknowledged.`,
           'Fatal: this is stale data.',
         )
       }
-      return good(`${ROUNDS} writes, each read at once through the caches.`)
+      return good(`${ROUNDS} writes, each read back at once through the caches.`)
     } catch (error) {
       scene.throwIfStopped()
       const { code = 'an error', message } = error as { code?: string; message: string }
-      return fatal(`A read failed with ${code}: ${message}`, 'Fatal: reads fail rather than lie.')
+      return fatal(`A read failed with ${code}: ${message}`, 'Fatal: reads fail (rather than return stale data).')
     } finally {
       db?.close()
     }

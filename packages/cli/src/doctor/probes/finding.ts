@@ -1,32 +1,32 @@
-/** What a probe found, in words; and how bad it is. */
+/** What a probe found, in words, and how serious it is. */
 import type { Scene } from './scene.js'
 
 /**
- * good: as it should be. harmless: not so, but nobody who reads with Freshet notices. slower: more requests, or later
- * news, never anything stale. unsafe: nothing to do with staleness, but somebody may see or do what they should not. fatal:
- * readers get stale data, or none. undecided: could not be found out.
+ * good: as it should be. harmless: not as it should be, but Freshet clients are not affected. slower: more requests or later
+ * updates, but nothing stale. unsafe: nothing is stale, but a client may see or do what it should not. fatal: readers get stale
+ * data, or no data. undecided: could not be determined.
  */
 export const EFFECTS = ['fatal', 'unsafe', 'slower', 'harmless', 'undecided', 'good'] as const
 export type Effect = (typeof EFFECTS)[number]
 
 export interface Outcome {
   readonly effect: Effect
-  /** What was seen, as a sentence. */
+  /** What the probe saw, as a sentence. */
   readonly saw: string
-  /** What follows from it for readers; empty where all is well. */
+  /** The consequence for readers; absent if all is well. */
   readonly means?: string
-  /** Where the lines to change are not those of the fact in general. */
+  /** Another fact whose advice applies instead. */
   readonly adviceOf?: string
 }
 
 export interface Finding extends Outcome {
   readonly fact: string
-  /** What is so when all is well. */
+  /** What is true when all is well. */
   readonly claim: string
 }
 
 export interface Probe {
-  /** Stable: in the JSON, and in the advice. */
+  /** A stable name, used in the JSON and in the advice. */
   readonly fact: string
   readonly claim: string
   examine(scene: Scene): Promise<Outcome>
@@ -56,8 +56,10 @@ export function fatal(saw: string, means: string): Outcome {
   return { effect: 'fatal', saw, means }
 }
 
-/** What happened to one copy cannot be told where the next read may be answered from another. */
-export const IN_TURN: Outcome = undecided('Several caches answer in turn. Ask each of them: --through its own address.')
+/** If the next read may be answered from another copy, the fate of one copy is unknown. */
+export const IN_TURN: Outcome = undecided(
+  'Several caches answer in turn. Examine each of them: --through its own address.',
+)
 
-/** What most probes must say where nothing is kept. */
-export const NOTHING_KEPT: Outcome = undecided('No copy was kept that could have been looked at.')
+/** The outcome of most probes if the cache stores nothing. */
+export const NOTHING_KEPT: Outcome = undecided('The cache stored no copy to examine.')

@@ -1,4 +1,4 @@
-/** Whether what the server says about an object arrives. */
+/** Whether the server's headers about an object arrive. */
 import { parseEtag } from '@freshet/protocol'
 import { fatal, good, type Probe } from './finding.js'
 import { headerOf } from './http-probe.js'
@@ -16,7 +16,7 @@ export const leavesEtags: Probe = {
     if (wrong !== undefined) {
       return fatal(
         wrong === '' ? 'ETag is missing.' : `ETag is ${wrong}, where the version is ${object.position}.`,
-        'Fatal: clients cannot tell versions, and reads fail with ANSWER_INVALID.',
+        'Fatal: clients cannot tell which version they got, and reads fail with ANSWER_INVALID.',
       )
     }
     const weak = etags.find(etag => etag.startsWith('W/'))
@@ -25,7 +25,7 @@ export const leavesEtags: Probe = {
       effect: 'harmless',
       adviceOf: 'etag-weak',
       saw: `ETag is ${weak}: this cache compresses or decompresses by itself.`,
-      means: 'Harmless: clients of Freshet understand it.',
+      means: 'Harmless: Freshet clients understand it.',
     }
   },
 }

@@ -1,4 +1,4 @@
-/** Requests as they are: nothing added, nothing decoded, any method; so that what a cache did to the answer is seen. */
+/** Raw requests: nothing added, nothing decoded, any method; so that a probe sees what a cache did to the answer. */
 import { Agent as HttpAgent, request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
 import { FreshetError } from '@freshet/protocol'
@@ -9,9 +9,9 @@ export interface ProbeRequest {
   readonly target: string
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string
-  /** It goes on when the doctor is stopped: a write, so that what it wrote is known, and what removes that. */
+  /** The request continues when the doctor is stopped: for writes, so that their outcome is known, and for removals. */
   readonly outlivesStop?: boolean
-  /** Over a connection of its own, as another reader would ask; a balancer may lead it elsewhere. */
+  /** Use a new connection, as another reader would; a load balancer may route it elsewhere. */
   readonly isFromElsewhere?: boolean
 }
 
@@ -24,15 +24,15 @@ export interface ProbeAnswer {
 
 export interface Endpoint {
   readonly url: string
-  /** Rejects with REQUEST_FAILED when no whole answer came. */
+  /** Rejects with REQUEST_FAILED if no complete answer arrives. */
   send(request: ProbeRequest): Promise<ProbeAnswer>
-  /** The answer's headers, and its body as it comes. */
+  /** The answer's headers, and its body as it arrives. */
   open(request: ProbeRequest): Promise<IncomingMessage>
   close(): void
 }
 
 const TIMEOUT_MS = 15_000
-/** Shorter than the five seconds that Varnish keeps an idle connection: one is not used while it is being closed. */
+/** Shorter than the five seconds for which Varnish keeps an idle connection, so that no connection is used while it closes. */
 const IDLE_MS = 3000
 const CONNECTIONS_MAX = 16
 
@@ -54,7 +54,7 @@ export function createEndpoint(url: string, signal: AbortSignal): Endpoint {
         ...(outlivesStop ? {} : { signal }),
       }
       const request = (isSecure ? httpsRequest : httpRequest)(url + target, options, resolve)
-      const timer = setTimeout(() => request.destroy(new Error(`nothing came within ${TIMEOUT_MS} ms`)), TIMEOUT_MS)
+      const timer = setTimeout(() => request.destroy(new Error(`no answer within ${TIMEOUT_MS} ms`)), TIMEOUT_MS)
       request.once('close', () => clearTimeout(timer))
       request.on('error', reject)
       request.end(body)
@@ -71,7 +71,7 @@ export function createEndpoint(url: string, signal: AbortSignal): Endpoint {
       return { status: answer.statusCode ?? 0, headers: answer.headers, body: Buffer.concat(chunks), tookMs }
     } catch (cause) {
       const what = `${request.method ?? 'GET'} ${url}${request.target}`
-      throw new FreshetError('REQUEST_FAILED', `${what} was not answered: ${(cause as Error).message}.`, { cause })
+      throw new FreshetError('REQUEST_FAILED', `${what} got no answer: ${(cause as Error).message}.`, { cause })
     }
   }
 

@@ -1,4 +1,4 @@
-/** How long copies are kept, what is kept that must not be, and whether copies tell how old they are. */
+/** How long copies are kept, whether forbidden copies are kept, and whether copies report their age. */
 import { randomBytes } from 'node:crypto'
 import type { Position } from '@freshet/protocol'
 import { fatal, good, harmless, NOTHING_KEPT, type Outcome, type Probe, slower } from './finding.js'
@@ -8,23 +8,23 @@ import type { Scene } from './scene.js'
 
 /** Caches count in whole seconds. */
 const ROUNDING_MS = 1500
-/** What the server allows for, unless its slackMs says otherwise. */
+/** The slack that the server allows for by default (slackMs). */
 const SLACK_S = 15
 
-/** What it means that copies live longer than the window of the sketch: clients tell by their position, if it is there. */
+/** The consequence of copies that outlive the window of the sketch: clients detect them by their position, if it arrives. */
 async function tooLong(scene: Scene): Promise<Pick<Outcome, 'effect' | 'means'>> {
   if (await scene.tellsPosition()) {
     return {
       effect: 'slower',
       means:
-        'Clients of Freshet find such copies out by their Freshet-Position and fetch again. All other readers (curl, other ' +
+        'Freshet clients detect such copies by their Freshet-Position and fetch again. All other readers (curl, other ' +
         'languages) are served stale data.',
     }
   }
   return {
     effect: 'fatal',
     means:
-      'Fatal: Freshet-Position gets lost as well. Clients of Freshet cannot tell such a copy from a current one and fail ' +
+      'Fatal: Freshet-Position gets lost as well. Freshet clients cannot distinguish such a copy from a current one and fail ' +
       'with CACHE_UNTRUSTWORTHY; all other readers are served stale data.',
   }
 }
@@ -35,7 +35,7 @@ export const endsLifetimes: Probe = {
   examine: async scene => {
     const [first, second] = await Promise.all([createBrief(scene, 'expired'), createBrief(scene, 'long-expired')])
     if (!(await isServedAfter(scene, first, BRIEF_LIFETIME_S * 1000 + ROUNDING_MS))) {
-      return good(`A copy with a lifetime of ${BRIEF_LIFETIME_S} s was not served a moment later.`)
+      return good(`A copy with a lifetime of ${BRIEF_LIFETIME_S} s was not served after it expired.`)
     }
     const longMs = (BRIEF_LIFETIME_S + SLACK_S) * 1000 + ROUNDING_MS
     if (await isServedAfter(scene, second, longMs)) {
@@ -43,9 +43,9 @@ export const endsLifetimes: Probe = {
       return { saw, ...(await tooLong(scene)) }
     }
     return harmless(
-      `A copy was served a moment after its lifetime, but not ${SLACK_S} s after it.`,
-      `Harmless: the server allows for ${SLACK_S} s (slackMs). Readers without Freshet's client see data that is older by ` +
-        'as much.',
+      `A copy was served shortly after its lifetime, but not ${SLACK_S} s after it.`,
+      `Harmless: the server allows for ${SLACK_S} s (slackMs). Readers without Freshet's client see data that is older by that ` +
+        'much.',
     )
   },
 }
@@ -55,10 +55,10 @@ interface Brief {
   readonly filledMs: number
 }
 
-/** Written again after it was read, so that a copy can be told from what is there. */
+/** Written again after it was read, so that a copy differs from the present object. */
 async function createBrief({ objects }: Scene, name: string): Promise<Brief> {
   const object = await objects.create(name, { isBrief: true })
-  // Twice, for caches that keep only what is asked for more than once.
+  // Twice, for caches that store only what is requested more than once.
   for (let i = 0; i < 2; i++) await objects.read(object)
   const filledMs = performance.now()
   await objects.write(object)
@@ -83,8 +83,8 @@ export const leavesLifetimes: Probe = {
     const saw = `The server sends "${sent}"; what arrived is "${seen}".`
     const [isLonger, isShorter] = [lifetimeOf(seen) > lifetimeOf(sent), lifetimeOf(seen) < lifetimeOf(sent)]
     if (isLonger) return { saw, ...(await tooLong(scene)) }
-    if (isShorter) return slower(saw, 'Those behind this cache, browsers too, keep copies for less long.')
-    return harmless(saw, 'Harmless: lifetimes are the same. But caches behind it may serve past them.')
+    if (isShorter) return slower(saw, 'Downstream caches, including browsers, keep copies for a shorter time.')
+    return harmless(saw, 'Harmless: lifetimes are the same. But downstream caches may serve copies past them.')
   },
 }
 
@@ -97,7 +97,7 @@ function directivesOf(cacheControl: string): string {
     .join()
 }
 
-/** As browsers and caches take it. */
+/** The lifetime as browsers and caches read it. */
 function lifetimeOf(cacheControl: string): number {
   if (/no-store|no-cache/i.test(cacheControl)) return 0
   const seconds = [...cacheControl.matchAll(/(?:max-age|s-maxage)=(\d+)/gi)].map(([, digits]) => Number(digits))
@@ -106,7 +106,7 @@ function lifetimeOf(cacheControl: string): number {
 
 export const tellsAges: Probe = {
   fact: 'age',
-  claim: 'copies tell how old they are, by Age or by Date',
+  claim: 'copies report their age, by Age or by Date',
   examine: async scene => {
     const object = await scene.objects.createOutdated('age')
     if (!object) return NOTHING_KEPT
@@ -116,17 +116,21 @@ export const tellsAges: Probe = {
     if (!isOutdated(object, copy)) return NOTHING_KEPT
     const age = Number(headerOf(copy, 'age') ?? 0)
     const [before, now] = [first, copy].map(answer => Date.parse(headerOf(answer, 'date') ?? ''))
-    if (age >= 1) return good(`A copy of two seconds said Age: ${age}.`)
-    if (before === now && !Number.isNaN(now)) return good('A copy of two seconds had the Date of its answer.')
-    const means = 'Browsers and caches behind this one count the whole lifetime again. '
+    if (age >= 1) return good(`A two-second-old copy had Age: ${age}.`)
+    if (before === now && !Number.isNaN(now)) return good('A two-second-old copy had its original Date.')
+    const means = 'Browsers and downstream caches count the whole lifetime again. '
     const longer = await tooLong(scene)
-    return { ...longer, saw: 'A copy of two seconds had neither an Age nor its old Date.', means: means + longer.means }
+    return {
+      ...longer,
+      saw: 'A two-second-old copy had neither an Age nor its original Date.',
+      means: means + longer.means,
+    }
   },
 }
 
 export const keepsNoErrors: Probe = {
   fact: 'errors',
-  claim: 'errors are not kept',
+  claim: 'errors are not stored',
   examine: async scene => {
     const path = scene.objects.name('absent')
     const absent = [await scene.objects.read({ path }), await scene.objects.read({ path })]
@@ -136,15 +140,15 @@ export const keepsNoErrors: Probe = {
     const refused = [await scene.askFar(existing, at), await scene.askFar(existing, at)]
     if (isSame(refused.map(({ requestId }) => requestId))) {
       return fatal(
-        'A refusal (503) was answered from a copy, in spite of no-store.',
-        'Fatal: what failed once in passing fails for everybody until the copy is forgotten.',
+        'A refusal (503) was answered from a copy, despite no-store.',
+        'Fatal: a temporary failure fails for every reader until the copy is gone.',
       )
     }
-    if (!isAbsentKept) return good('A 404 and a 503 were asked of the server anew.')
+    if (!isAbsentKept) return good('A 404 and a 503 were fetched from the server again.')
     const { effect, means } = await tooLong(scene)
     return {
       effect,
-      saw: 'A 404 was answered from a copy, in spite of no-store: created objects stay invisible.',
+      saw: 'A 404 was answered from a copy, despite no-store: created objects stay invisible.',
       means: means!,
     }
   },
@@ -156,7 +160,7 @@ function isSame([first, second]: readonly (string | undefined)[]): boolean {
 
 export const keepsNoHead: Probe = {
   fact: 'no-store',
-  claim: 'what says no-store is not kept, and /coherence is always new',
+  claim: 'answers with no-store are not stored, and /coherence is always fresh',
   examine: async scene => {
     const object = await scene.objects.create('head')
     const nonce = randomBytes(12).toString('hex')
@@ -170,15 +174,15 @@ export const keepsNoHead: Probe = {
     }
     if (head < object.position) {
       return fatal(
-        `/coherence said position ${head} when ${object.position} had been acknowledged.`,
-        'Fatal: clients learn of changes late, and believe old copies until then.',
+        `/coherence reported position ${head} after ${object.position} had been acknowledged.`,
+        'Fatal: clients learn of changes late, and trust old copies until then.',
       )
     }
     const kept = await keptOf(scene, [targets.plain, targets.named], object.position)
-    if (kept.length === 0) return good('/coherence was answered by the server each time.')
+    if (kept.length === 0) return good('The server answered /coherence each time.')
     return harmless(
-      `${kept[0]} was answered from a copy, in spite of no-store.`,
-      'Harmless for clients, which ask under a new URL each time; simple readers of /coherence/filter may be misled.',
+      `${kept[0]} was answered from a copy, despite no-store.`,
+      'Harmless for clients, which use a new URL each time; simple readers of /coherence/filter may be misled.',
     )
   },
 }

@@ -1,9 +1,9 @@
 /**
- * The objects that the doctor asks for, in buckets of its own. Each has a number that grows with every write, so that an
- * answer tells by its body alone which state it was read from.
+ * The objects that the doctor requests, in buckets of its own. Each has a number that grows with every write, so that the
+ * body of an answer shows which state it was read from.
  *
- * Writes go by `POST /commit`, also where there is no other way than through the caches: they do not learn from it which
- * object has changed, as they would from a PUT. Ids are new in each run, so no cache has copies from the one before.
+ * Writes use `POST /commit`, even if they can only go through the caches: a commit does not show a cache which object has
+ * changed, as a PUT would. Ids are new in each run, so no cache has copies from an earlier run.
  */
 import { randomBytes } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -21,18 +21,18 @@ import { type Endpoint, headerOf, type ProbeAnswer, type ProbeRequest } from './
 
 export interface ProbeObject {
   readonly path: string
-  /** Its number now. */
+  /** Its present number. */
   number: number
-  /** Of its last write. */
+  /** The position of its last write. */
   position: Position
   readonly padding: string
 }
 
-/** What came back for an object. */
+/** The answer to a read of an object. */
 export interface Reading extends ProbeAnswer {
-  /** Undefined if the answer is no object of ours. */
+  /** Undefined if the answer is not one of these objects. */
   readonly number: number | undefined
-  /** As the header says; undefined if it got lost. */
+  /** The position in the header; undefined if the header got lost. */
   readonly position: Position | undefined
 }
 
@@ -42,21 +42,24 @@ export interface ReadOptions extends Pick<ProbeRequest, 'method' | 'headers' | '
 
 type HowAsked = Pick<ProbeRequest, 'outlivesStop'>
 
-/** Long enough for every probe. */
+/** The lifetime of the first bucket's objects: long enough for every probe. */
 export const LIFETIME_S = 20
-/** Of the second bucket: to see what happens when it ends. */
+/** The lifetime of the second bucket's objects: short, to see what happens when it ends. */
 export const BRIEF_LIFETIME_S = 1
 
-/** Each run has buckets of its own here. The name says when it began: `lx3k9c2a-0f1e2d3c4b5a`, the milliseconds in base 36. */
+/**
+ * Each run has its own buckets in this namespace. The name tells when the run began: `lx3k9c2a-0f1e2d3c4b5a`, the milliseconds in
+ * base 36.
+ */
 const NAMESPACE = 'freshet-doctor'
 const OWN_NAME = /^([0-9a-z]{8,9})-[0-9a-f]{12}(?:-brief)?$/
-/** A doctor that began longer ago has ended, or was killed. */
+/** A run that began longer ago has ended or was killed. */
 const LEFT_AFTER_MS = 3_600_000
 
 const JSON_TYPE = { 'Content-Type': 'application/json' }
 const ID_PREFIX = 'probe-'
 const FILLS_MAX = 3
-/** A bucket without objects is deleted at once; there may be other tasks before it. */
+/** A bucket without objects is deleted at once, but other tasks may come first. */
 const REMOVED_WITHIN_MS = 10_000
 const REMOVED_LOOK_MS = 20
 const REMOVING: HowAsked = { outlivesStop: true }
@@ -69,10 +72,10 @@ export class ProbeObjects {
   readonly #own: Readonly<Record<string, string>>
   readonly #run = randomBytes(6).toString('hex')
   readonly #paths = new Set<string>()
-  /** Of buckets that were not there before. */
+  /** The paths of buckets that did not exist before. */
   readonly #made = new Set<string>()
 
-  /** `writer` is the server itself, if it can be reached. A token goes with what is written, and not with what probes read. */
+  /** `writer` is the server itself, if it can be reached. The token is sent with writes, and not with the probes' reads. */
   constructor({
     through,
     writer,
@@ -90,7 +93,7 @@ export class ProbeObjects {
     return `/db/${this.#bucket}`
   }
 
-  /** Throws CONFIG_INVALID if a bucket is in use for something else, and what the server refuses. */
+  /** Throws CONFIG_INVALID if a bucket is in use for something else, or the server's refusal. */
   async prepare(): Promise<void> {
     if (this.#hasOwnName) await this.#removeLeft()
     await this.#prepare(this.bucketPath, LIFETIME_S)
@@ -98,7 +101,7 @@ export class ProbeObjects {
     for (const suffix of ['', '-brief']) await this.#checkOpen(this.name('none', suffix))
   }
 
-  /** What only some may read no cache keeps, so there would be nothing to examine. */
+  /** No cache stores what only some readers may see, so there would be nothing to examine. */
   async #checkOpen(path: string): Promise<void> {
     const { status } = await this.#writer.send({ target: path })
     if (status === 401 || status === 403)
@@ -119,7 +122,7 @@ export class ProbeObjects {
     expectSuccess(await this.#writer.send({ method: 'PUT', target: path, headers, body }), `PUT ${path}`)
   }
 
-  /** Of doctors that were killed. Whether it works does not matter to this one. */
+  /** Removes buckets left by doctors that were killed. A failure does not matter to this run. */
   async #removeLeft(): Promise<void> {
     const found = await this.#writer.send({ target: `/db/${NAMESPACE}`, headers: this.#own })
     const names = jsonOf<{ buckets?: readonly { bucket: string }[] }>(found)?.buckets?.map(({ bucket }) => bucket) ?? []
@@ -131,7 +134,7 @@ export class ProbeObjects {
   }
 
   async #itemsOf(path: string, how: HowAsked = {}): Promise<readonly { readonly id: string }[]> {
-    // The position makes it a URL of which no cache has a copy.
+    // With the position, no cache has a copy of this URL.
     const target = `${path}?at=${await this.position(how)}`
     const list = await this.#writer.send({ target, headers: this.#own, ...how })
     return jsonOf<{ items?: readonly { id: string }[] }>(list)?.items ?? []
@@ -143,12 +146,12 @@ export class ProbeObjects {
     const bucket = path.slice('/db/'.length)
     throw new FreshetError(
       'CONFIG_INVALID',
-      `The bucket ${bucket} holds objects that are not the doctor's, and it would change their lifetime. ` +
-        'Choose one that nobody uses with --bucket.',
+      `The bucket ${bucket} holds objects that are not the doctor's, and the doctor would change their lifetime. ` +
+        'Name an unused bucket with --bucket.',
     )
   }
 
-  /** Of the log, now. */
+  /** The present position of the log. */
   async position(how: HowAsked = {}): Promise<Position> {
     const nonce = randomBytes(12).toString('hex')
     const sent = await this.#writer.send({ target: `/coherence?nonce=${nonce}`, ...how })
@@ -156,7 +159,7 @@ export class ProbeObjects {
     return (jsonOf<{ position: Position }>(answer) ?? { position: 0 }).position
   }
 
-  /** The path of an object that is not there yet. */
+  /** The path of an object that does not exist yet. */
   name(name: string, suffix = ''): string {
     return `${this.bucketPath}${suffix}/${ID_PREFIX}${this.#run}-${name}`
   }
@@ -175,7 +178,7 @@ export class ProbeObjects {
     object.number = number
   }
 
-  /** By PUT through the caches, so that they see which object is written. */
+  /** Writes by PUT through the caches, so that they see which object is written. */
   async put(object: ProbeObject, headers: Readonly<Record<string, string>> = {}): Promise<ProbeAnswer> {
     const body = JSON.stringify({ number: object.number + 1 })
     this.#paths.add(object.path)
@@ -197,8 +200,8 @@ export class ProbeObjects {
   }
 
   /**
-   * An object of which the caches hold an outdated copy; undefined if they keep none. Some keep a copy only of what was
-   * asked for more than once.
+   * Creates an object of which the caches hold an outdated copy; undefined if they store none. Some caches store only what was
+   * requested more than once.
    */
   async createOutdated(
     name: string,
@@ -214,15 +217,15 @@ export class ProbeObjects {
     return undefined
   }
 
-  /** Moves the log on, up to a position at least. */
+  /** Moves the log on, to `position` at least. */
   async advanceTo(position: Position): Promise<void> {
     const object = { path: this.name('advance'), number: 0, position: 0, padding: '' }
     while (object.position < position) await this.write(object)
   }
 
   /**
-   * To be called when no probe is running any more. Buckets that were made for it go too, unless another doctor has objects in them. Says how
-   * many objects and buckets could not be removed.
+   * Call this once no probe is running. It also removes the buckets that it created, unless another doctor has objects in them.
+   * Returns how many objects and buckets could not be removed.
    */
   async remove(): Promise<number> {
     const objects = await this.#removeAll(this.#paths)
@@ -234,11 +237,11 @@ export class ProbeObjects {
       this.#writer.send({ method: 'DELETE', target: path, headers: this.#own, outlivesStop: true }),
     )
     const settled = await Promise.allSettled(removed)
-    // 202: a task does it. 404: it was to be written, and has not been.
+    // 202: a task removes it. 404: it was never written.
     return settled.filter(each => each.status === 'rejected' || ![200, 202, 404].includes(each.value.status)).length
   }
 
-  /** Resolves when they are gone: the next doctor makes them again. */
+  /** Resolves when the buckets are gone: the next doctor creates them again. */
   async #removeBuckets(): Promise<number> {
     const paths: string[] = []
     for (const path of this.#made) if ((await this.#itemsOf(path, REMOVING)).length === 0) paths.push(path)
@@ -264,7 +267,7 @@ export class ProbeObjects {
   }
 }
 
-/** Whether an answer is older than the object. Throws ANSWER_INVALID if it is none of the object at all. */
+/** Whether an answer is older than the object. Throws ANSWER_INVALID if the answer is not about the object. */
 export function isOutdated(object: ProbeObject, { number, status }: Reading): boolean {
   if (number !== undefined) return number < object.number
   throw new FreshetError(
@@ -277,7 +280,7 @@ export function jsonOf<Value>(answer: Pick<ProbeAnswer, 'body' | 'headers'>): Va
   try {
     return JSON.parse(decoded(answer).toString('utf8')) as Value
   } catch {
-    // A page of some proxy, or not compressed as it says: whoever asked says what is missing.
+    // A proxy's page, or a wrong Content-Encoding: the caller reports what is missing.
     return undefined
   }
 }
@@ -288,7 +291,7 @@ function decoded({ body, headers }: Pick<ProbeAnswer, 'body' | 'headers'>): Buff
   return coding === 'br' ? brotliDecompressSync(body) : body
 }
 
-/** Errors tell which request they answered. */
+/** Error answers carry the id of their request. */
 export function requestIdOf(answer: ProbeAnswer): string | undefined {
   return jsonOf<{ requestId?: string }>(answer)?.requestId
 }
@@ -302,7 +305,7 @@ function closed(path: string, buckets: readonly string[]): FreshetError {
   const lines = buckets.map(bucket => `bucket ${bucket}`).join(', ')
   return new FreshetError(
     'FORBIDDEN',
-    `The rules do not let everybody read ${path}. Add for the doctor: ${lines}, each with the line: read, list`,
+    `The rules do not let everyone read ${path}. For the doctor, add: ${lines}, each with the line: read, list`,
   )
 }
 

@@ -1,4 +1,4 @@
-/** Who can make a cache drop its copies, and whether it does. */
+/** Which requests make a cache drop its copies, and whether a purge works. */
 import { PROBLEM_TYPE } from '@freshet/protocol'
 import {
   good,
@@ -16,7 +16,7 @@ import { isOutdated, type ProbeObject, type ProbeObjects } from './probe-objects
 import type { Scene } from './scene.js'
 
 const SECRET_HEADER = 'Freshet-Purge-Secret'
-/** As the shipped configurations have it, to be changed. */
+/** The placeholder in the shipped configurations. */
 const SECRET_SHIPPED = 'change-me'
 
 interface Attempt {
@@ -46,10 +46,10 @@ interface Fate {
 }
 
 /**
- * What a request does to the copy of one object; undefined if no copy is kept. The server may be purging this cache too, in the order of
- * its writes. So the copy of a witness, which was written before the object, is looked at after the object's. If both are gone, either the
- * server has purged them or the request drops every copy: the request does if that happens each time, and never to a control that no request was
- * sent for.
+ * What a request does to the copy of one object; undefined if no copy is stored. The server may be purging this cache too, in
+ * the order of its writes. So the probe also looks at the copy of a witness, which was written before the object, after the
+ * object's. If both are gone, either the server has purged them or the request drops every copy. It is the request if that
+ * happens each time, and never to a control for which no request was sent.
  */
 async function fateOfCopy(
   objects: ProbeObjects,
@@ -69,7 +69,7 @@ async function fateOfCopy(
   }
 }
 
-/** Looks at the copy twice, so it takes about as long as a request and a look. */
+/** Looks at the copy twice, so that it takes about as long as a request and a look. */
 async function staysWithoutRequest(objects: ProbeObjects, name: string): Promise<boolean> {
   const control = await objects.createOutdated(name)
   if (!control) return false
@@ -95,7 +95,7 @@ export const refusesStrangers: Probe = {
       if (fate === 'kept') continue
       if (fate === 'unclear') unclear ??= what
       else if (answer.status < 400) return openToStrangers(what, answer.status)
-      else dropping ??= `${what} was refused with ${answer.status}, and the copy was gone all the same.`
+      else dropping ??= `${what} was refused with ${answer.status}, but the copy was gone.`
     }
     if (dropping !== undefined) {
       return {
@@ -103,15 +103,15 @@ export const refusesStrangers: Probe = {
         adviceOf: 'methods',
         saw: dropping,
         means:
-          'Harmless: one copy is fetched again. The cache drops the copy of a URL that it is asked for with a method it does not know.',
+          'Harmless: one copy is fetched again. On a request with a method that it does not know, the cache drops its copy of the URL.',
       }
     }
     if (unclear !== undefined)
-      return undecided(`After ${unclear} copies were gone, but the server may have purged them. Try again.`)
+      return undecided(`After ${unclear}, copies were gone, but the server may have purged them. Try again.`)
     if (!isPassedOn) return good('Purges without the secret were refused by the cache.')
     return harmless(
-      'PURGE was passed on to the server, which refuses it.',
-      'Harmless: nothing was purged. But the purges of the server do not work either.',
+      'The cache passed PURGE on to the server, which refuses it.',
+      "Harmless: nothing was purged. But the server's own purges do not work either.",
     )
   },
 }
@@ -123,7 +123,7 @@ function openToStrangers(what: string, status: number): Outcome {
   )
 }
 
-/** A purge, as the server sends it. */
+/** Sends a purge as the server does. */
 async function purges({ through, purgeSecret = '' }: Scene, method: string, target: string): Promise<void> {
   await through.send({ method, target, headers: { [SECRET_HEADER]: purgeSecret } })
 }
@@ -138,34 +138,34 @@ async function methodThatPurges(scene: Scene): Promise<string | undefined> {
   return undefined
 }
 
-const NO_SECRET = undecided('Not tried: give --purge-secret, or the variable FRESHET_PURGE_SECRET.')
+const NO_SECRET = undecided('Not tested: give --purge-secret, or set FRESHET_PURGE_SECRET.')
 
 export const purgesOnRequest: Probe = {
   fact: 'purge',
-  claim: 'a purge with the secret makes it drop its copy',
+  claim: 'a purge with the secret makes the cache drop its copy',
   examine: async scene => {
     if (scene.purgeSecret === undefined) return NO_SECRET
     if (await scene.answersInTurn()) return IN_TURN
     if (!(await scene.objects.createOutdated('purge'))) return NOTHING_KEPT
     const method = await methodThatPurges(scene)
-    if (method === 'PURGE') return good('After PURGE with the secret the copy was gone.')
-    if (method === 'HEAD') return good('After HEAD with the secret the copy had been fetched again.')
+    if (method === 'PURGE') return good('After PURGE with the secret, the copy was gone.')
+    if (method === 'HEAD') return good('After HEAD with the secret, the copy had been fetched again.')
     return slower(
-      'Neither PURGE nor HEAD with the secret had the copy dropped.',
-      'Clients of Freshet still read nothing stale. All other readers get the old copy until its lifetime ends. Check the secret, ' +
-        'and that purges may come from this address.',
+      'Neither PURGE nor HEAD with the secret removed the copy.',
+      'Freshet clients still read nothing stale. All other readers get the old copy until its lifetime ends. Check the secret, ' +
+        'and that the cache accepts purges from this address.',
     )
   },
 }
 
-/** How far ahead of the log each attempt asks: other writers may end the wait too early. */
+/** How far ahead of the log each attempt asks, in positions: other writers may end the wait too early. */
 const AHEAD = [1, 16, 256]
-/** By then the held request is under way. */
+/** After this time the held request is under way. */
 const HEAD_START_MS = 100
 
 export const purgesWhatIsOnItsWay: Probe = {
   fact: 'purge-race',
-  claim: 'a purge also drops what is being fetched while it comes',
+  claim: 'a purge also drops a copy that is being fetched when it arrives',
   examine: async scene => {
     if (scene.purgeSecret === undefined) return NO_SECRET
     if (await scene.answersInTurn()) return IN_TURN
@@ -194,17 +194,17 @@ async function race(scene: Scene, ahead: number): Promise<Outcome | undefined> {
   if (wasEarly || filled.number !== object.number) return undefined
   await objects.write(object)
   if (!isOutdated(object, await objects.read(object, { at })))
-    return good('A copy that came after its purge was not kept.')
+    return good('A copy that arrived after its purge was not stored.')
   return harmless(
-    'A copy that was on its way while it was purged was kept.',
-    'Harmless: the server purges again after the longest time an answer takes, and no client relies on it.',
+    'A copy that was being fetched during its purge was stored.',
+    'Harmless: the server purges again after the longest time that an answer takes, and no client relies on purges.',
   )
 
-  /** Whether the answer had come before it was purged. */
+  /** Whether the answer had arrived before the purge. */
   async function purgeAndRelease(): Promise<boolean> {
     await scene.pause(HEAD_START_MS)
     const purging = purges(scene, 'PURGE', `${object.path}?at=${at}`)
-    // Squid, when it collapses requests, has a purge wait for the answer that is being fetched.
+    // When Squid collapses requests, it makes a purge wait for the answer that is being fetched.
     await Promise.race([purging, scene.pause(HEAD_START_MS)])
     const wasFilled = isFilled
     await Promise.all([purging, objects.advanceTo(at)])

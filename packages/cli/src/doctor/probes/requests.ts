@@ -1,4 +1,4 @@
-/** What becomes of requests on their way: wishes, conditions, writes, and several at once. */
+/** What caches do with requests: cache directives, conditions, writes, and concurrent requests. */
 import { fatal, good, harmless, IN_TURN, NOTHING_KEPT, type Outcome, type Probe, undecided } from './finding.js'
 import { isOutdated } from './probe-objects.js'
 import type { Refused, Scene } from './scene.js'
@@ -22,20 +22,20 @@ export const honoursWishes: Probe = {
     }
     if (ignored.length === 0) return good('no-cache and max-age=0 led to the server.')
     return harmless(
-      `It answered from an outdated copy in spite of ${ignored.join(', ')}.`,
-      'Harmless because of ?at=: clients do not ask for revalidation, but under a URL that no old copy has. Readers of ' +
-        'the folded filter, who revalidate, are not safe behind it.',
+      `The cache answered from an outdated copy despite ${ignored.join(', ')}.`,
+      'Harmless because of ?at=: clients do not ask for revalidation, but use a URL that no old copy has. Readers of the ' +
+        'folded filter, who revalidate, are not safe behind this cache.',
     )
   },
 }
 
-/** When the second request follows, as a share of the time that the first one takes. */
+/** When the second request starts, as a share of the time that the first one takes. */
 const SHARE = 0.2
 const TRIALS_MAX = 5
 
 export const doesNotJoin: Probe = {
   fact: 'collapsing',
-  claim: 'no request waits for, or shares the answer of, one that began before it',
+  claim: 'no request waits for, or shares the answer of, an earlier one',
   examine: async scene => {
     const refused = await scene.refused()
     if (refused.status !== 503 || refused.tookMs < 200)
@@ -45,19 +45,19 @@ export const doesNotJoin: Probe = {
       const [first, second] = await askTwice(scene, `joined-${i}`, waitMs * SHARE)
       waitMs = Math.min(waitMs, first.tookMs)
       if (first.requestId !== undefined && first.requestId === second.requestId)
-        return joined('A request was given the answer to one that began before it.')
-      // On a busy machine all take longer: then nothing can be told from it.
+        return joined('A request got the answer to an earlier one.')
+      // On a busy machine every request takes longer, so the times prove nothing.
       if (first.tookMs > 1.25 * waitMs) continue
-      if (second.tookMs < 1.25 * waitMs) return good('Two requests for the same URL went their own ways.')
-      if (second.tookMs > 1.6 * waitMs) return joined('A request waited for one of the same URL that began before it.')
+      if (second.tookMs < 1.25 * waitMs) return good('Two requests for the same URL were answered separately.')
+      if (second.tookMs > 1.6 * waitMs) return joined('A request waited for an earlier one with the same URL.')
     }
-    return undecided('Answers took now long, now short: too unevenly to tell.')
+    return undecided('Response times varied too much to decide.')
   },
 }
 
 /**
- * Both ask for a position that is never reached, so the server answers each after the same time, with the id of the request.
- * Who waits for the first, and is then sent to the server, takes nearly twice as long.
+ * Both requests ask for a position that is never reached, so the server answers each after the same time, with the id of the
+ * request. A request that waits for the first and is then sent to the server takes nearly twice as long.
  */
 async function askTwice(scene: Scene, name: string, apartMs: number): Promise<readonly [Refused, Refused]> {
   const { path } = await scene.objects.create(name)
@@ -68,14 +68,14 @@ async function askTwice(scene: Scene, name: string, apartMs: number): Promise<re
 function joined(saw: string): Outcome {
   return harmless(
     saw,
-    'Harmless because of ?at=, and it spares the server: all who ask for a change share one fetch. But who asks for a ' +
-      'revalidation may be given what was read before they asked.',
+    'Harmless because of ?at=, and it spares the server: all readers of a change share one fetch. But a reader that asks for ' +
+      'revalidation may get data that was read before its request.',
   )
 }
 
 export const dropsWhatIsWritten: Probe = {
   fact: 'writes',
-  claim: 'a PUT through the cache makes it drop its copy of that URL',
+  claim: 'a PUT through the cache removes its copy of that URL',
   examine: async scene => {
     if (await scene.answersInTurn()) return IN_TURN
     const { objects } = scene
@@ -83,10 +83,10 @@ export const dropsWhatIsWritten: Probe = {
     if (!object) return NOTHING_KEPT
     const { status } = await objects.put(object)
     if (status !== 200) return undecided(`A PUT was answered with ${status}.`)
-    if (!isOutdated(object, await objects.read(object))) return good('After a PUT the copy was gone.')
+    if (!isOutdated(object, await objects.read(object))) return good('After a PUT, the copy was gone.')
     return harmless(
-      'After a PUT through it, it still answered with the old copy.',
-      'Harmless because of ?at=: a session asks for its own writes under a URL that no old copy has.',
+      'After a PUT through the cache, it still answered with the old copy.',
+      'Harmless because of ?at=: a session reads its own writes under a URL that no old copy has.',
     )
   },
 }
@@ -107,6 +107,6 @@ export const leavesConditions: Probe = {
         "Fatal: writers overwrite each other's changes without knowing.",
       )
     }
-    return good('Writes whose condition does not hold were refused.')
+    return good('Writes whose condition did not hold were refused.')
   },
 }

@@ -1,4 +1,4 @@
-/** What probes work with. */
+/** What the probes share: endpoints, objects, and results that are found once. */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Position } from '@freshet/protocol'
 import type { Endpoint } from './http-probe.js'
@@ -12,12 +12,12 @@ export interface SceneOptions {
   readonly signal: AbortSignal
 }
 
-/** How the server answers who asks for a position that is far away. */
+/** The server's answer to a read of a position that is far away. */
 export interface Refused extends Reading {
   readonly requestId: string | undefined
 }
 
-/** Nobody writes so much meanwhile. */
+/** More positions than any writer can reach meanwhile. */
 const FAR = 10_000_000
 const LOOKS = 12
 
@@ -48,18 +48,18 @@ export class Scene {
     this.#signal.throwIfAborted()
   }
 
-  /** A position that is not going to be reached: the server waits for it as long as it may, and then refuses. */
+  /** A position that will not be reached: the server waits for it as long as it may, and then refuses. */
   async farPosition(): Promise<Position> {
     return (await this.objects.position()) + FAR + Math.floor(Math.random() * FAR)
   }
 
-  /** Asks for something at a position that is never reached. */
+  /** Reads something at a position that is never reached. */
   async askFar(path: string, at: Position): Promise<Refused> {
     const reading = await this.objects.read({ path }, { at })
     return { ...reading, requestId: requestIdOf(reading) }
   }
 
-  /** How such a request ends, and how long that takes: the longest that this server waits. Asked once. */
+  /** How such a request ends, and how long it takes: the longest that this server waits. Requested once. */
   refused(): Promise<Refused> {
     this.#refused ??= this.#askOnce()
     return this.#refused
@@ -70,7 +70,7 @@ export class Scene {
     return this.askFar(path, await this.farPosition())
   }
 
-  /** Whether a copy that answers one read may not be there for the next: several caches side by side. */
+  /** Whether a copy that answers one read may be missing for the next: several caches side by side. */
   answersInTurn(): Promise<boolean> {
     this.#answersInTurn ??= this.#lookElsewhere()
     return this.#answersInTurn
@@ -85,7 +85,7 @@ export class Scene {
     return false
   }
 
-  /** Whether answers still say which position they were read at: then clients find out copies that live too long. */
+  /** Whether answers still carry the position at which they were read: then clients detect copies that live too long. */
   tellsPosition(): Promise<boolean> {
     this.#hasPosition ??= this.objects
       .create('position')

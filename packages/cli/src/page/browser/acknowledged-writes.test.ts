@@ -19,17 +19,17 @@ test('a read is stale if it misses a write acknowledged longer ago than the boun
   expect(writes.isStale('tea', 10, 90_000, BOUND_MS)).toBe(false)
 })
 
-test('it is behind since the first write it misses, in whatever order the notes came', () => {
+test('a read is behind from the first write it misses, in whatever order the writes were added', () => {
   expect(threeWrites().firstMissed('tea', 5)).toMatchObject({ version: 7, timeMs: 20_000 })
   expect(threeWrites().firstMissed('tea', 9)).toBeUndefined()
 })
 
-test('a version seen again does not count as written again', () => {
+test('a version that is added again does not count as a new write', () => {
   const writes = threeWrites()
   writes.add({ id: 'tea', version: 9, timeMs: 50_000 })
   expect(writes.firstMissed('tea', 8)?.timeMs).toBe(30_000)
 })
 
-test('objects are judged one by one, and nothing is known of others', () => {
+test('objects are judged separately', () => {
   expect(threeWrites().isStale('mug', 1, 90_000, BOUND_MS)).toBe(false)
 })

@@ -1,4 +1,4 @@
-/** The page's entry in the browser: a writer, two readers that read in a loop, and all that is shown of them. */
+/** The page's entry point in the browser: a writer, two readers that read in a loop, and everything shown about them. */
 import { type AcknowledgedWrite, AcknowledgedWrites } from './acknowledged-writes.js'
 import { FreshetReader, STALENESS_MS } from './freshet-reader.js'
 import { find, setText, showFailure } from './page-elements.js'
@@ -53,7 +53,7 @@ async function showLatest(id: string): Promise<void> {
 
 function take(name: ReaderName, reading: Reading): void {
   const isStale = writes.isStale(reading.id, reading.version, reading.beganMs, STALENESS_MS)
-  // What any reader has seen was written, by whomever.
+  // Any version that a reader has seen was written.
   if (reading.product) {
     writes.add({ id: reading.id, version: reading.version, timeMs: reading.beganMs })
     if (name === 'fresh') rows.get(reading.id)!.showLatest(reading.product, reading.version)
@@ -64,7 +64,7 @@ function take(name: ReaderName, reading: Reading): void {
   showTally[name](tallies[name])
 }
 
-/** One after the other, so that neither finds in the cache what the other has just put there in the same round. */
+/** One reader after the other, so that neither finds in the cache what the other has put there in the same round. */
 async function readAll(): Promise<void> {
   performance.clearResourceTimings()
   for (const reading of await Promise.all(PRODUCT_IDS.map(readPlain))) take('plain', reading)

@@ -5,7 +5,7 @@ import { BUCKET, type Product, pathOf } from './products.js'
 import type { Reading } from './reading.js'
 import { transferSizeOf, whereFrom } from './where-from.js'
 
-/** Writes of others are seen by reads that begin this much later. */
+/** Reads that begin this much later see the writes of other clients. */
 export const STALENESS_MS = 1000
 
 interface SentRequest {
@@ -59,7 +59,7 @@ export class FreshetReader {
   }
 }
 
-/** Sees what the client sends. */
+/** Records the requests that the client sends. */
 class RequestLog {
   readonly #requests = new Map<string, SentRequest>()
   sketchRequests = 0

@@ -1,4 +1,4 @@
-/** The page's elements by id, checked to be of the kind that the code expects; and making new ones. */
+/** Finds the page's elements by id, checks their kind, and makes new ones. */
 
 export function find<Kind extends Element>(id: string, kind: new () => Kind): Kind {
   const found = document.getElementById(id)
@@ -6,7 +6,7 @@ export function find<Kind extends Element>(id: string, kind: new () => Kind): Ki
   throw new TypeError(`index.html has no ${kind.name} with the id "${id}". Add it, or correct the id.`)
 }
 
-/** Leaves an element that has the text already as it is: a status that is written anew is read out anew. */
+/** Does nothing if the element already has the text: screen readers read a status aloud whenever it is written. */
 export function setText(element: Element | string, text: string): void {
   const target = typeof element === 'string' ? find(element, HTMLElement) : element
   if (target.textContent !== text) target.textContent = text

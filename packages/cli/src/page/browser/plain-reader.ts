@@ -1,4 +1,4 @@
-/** What a page without Freshet does: `fetch`, and whatever the caches make of it. */
+/** What a page without Freshet does: `fetch`, with whatever the caches return. */
 import { type Product, pathOf } from './products.js'
 import type { Reading } from './reading.js'
 import { transferSizeOf, whereFrom } from './where-from.js'
@@ -21,7 +21,7 @@ export async function readPlain(id: string): Promise<Reading> {
   }
 }
 
-/** The age is by the answer's date, which caches keep. */
+/** The age is computed from the answer's Date, which caches keep. */
 export function timesOf({ headers }: Response): Pick<Reading, 'ageMs' | 'lifetimeMs'> {
   const dateMs = Date.parse(headers.get('date') ?? '')
   const maxAge = /max-age=(\d+)/.exec(headers.get('cache-control') ?? '')?.[1]

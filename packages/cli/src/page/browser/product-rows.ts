@@ -8,7 +8,7 @@ import type { Source } from './tally.js'
 export type ReaderName = 'plain' | 'fresh'
 
 export interface ProductRow {
-  /** The latest that this page knows; what is older than what is shown already is left out. */
+  /** Shows the latest version that this page knows; older ones than the one shown are ignored. */
   showLatest(product: Product | undefined, version: number): void
   showReading(reader: ReaderName, reading: Reading, writes: AcknowledgedWrites, nowMs: number): void
 }
@@ -63,7 +63,7 @@ function makeWriterCell(id: string, write: Write) {
     if (product && latest < shownVersion) return
     shownVersion = latest
     const shown = product ?? newProduct(id)
-    // Nobody's typing is overwritten.
+    // Do not overwrite what a visitor is typing.
     if (document.activeElement !== name) name.value = shown.name
     setText(price, priceText(shown))
     setText(version, latest === 0 ? 'not written yet: press +' : versionText(latest))
@@ -91,7 +91,7 @@ function makeReaderCell(reader: ReaderName, label: string) {
   return { cell, show }
 }
 
-/** A log may begin at a very high position; what tells two versions of an object apart is at the end. */
+/** A log may begin at a very high position; versions of one object differ in their last digits. */
 function versionText(version: number): string {
   const digits = String(version)
   return digits.length > DIGITS_MAX ? `version …${digits.slice(-DIGITS_SHOWN)}` : `version ${digits}`

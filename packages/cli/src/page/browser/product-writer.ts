@@ -1,6 +1,6 @@
 /**
- * Writes products, as some other client of the same server would. It uses commits: a PUT would make this browser drop its
- * own copy, as browsers do with a URL they write to, and no other browser in the world would.
+ * Writes products as another client of the same server would. It uses commits: a PUT would make this browser drop its own copy,
+ * as browsers do with a URL they write to, while no other browser in the world would.
  */
 import { connect, type Database, FreshetError } from '@freshet/client'
 import { BUCKET, newProduct, type Product } from './products.js'
@@ -28,7 +28,7 @@ export class ProductWriter {
     return { product, version: product?.version ?? 0 }
   }
 
-  /** Applies the change to the latest product, again if somebody else was faster. */
+  /** Applies the change to the latest product, and again if another client was faster. */
   async change(id: string, change: (product: Product) => Product): Promise<Written> {
     for (let attempt = 1; ; attempt++) {
       const { product: before, version } = await this.latest(id)

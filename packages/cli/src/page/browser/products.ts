@@ -12,11 +12,11 @@ export function pathOf(id: string): string {
 }
 
 export function priceText({ price }: Product): string {
-  // A space that does not break the line.
+  // A non-breaking space.
   return `€\u00a0${price.toFixed(2)}`
 }
 
-/** What a product is before anybody has written it. */
+/** The product that is shown before the first write. */
 export function newProduct(id: string): Product {
   return { name: id[0]!.toUpperCase() + id.slice(1), price: 0 }
 }

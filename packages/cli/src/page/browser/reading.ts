@@ -1,4 +1,4 @@
-/** One answer that a reader got, and all the page shows of it. */
+/** One answer that a reader got, with everything that the page shows of it. */
 import type { Product } from './products.js'
 import type { Source } from './tally.js'
 
@@ -10,7 +10,7 @@ export interface Reading {
   readonly source: Source
   /** Path and query. */
   readonly url: string
-  /** Since a server made the answer. */
+  /** The time since a server made the answer. */
   readonly ageMs: number
   /** How long caches may keep it. */
   readonly lifetimeMs: number

@@ -1,4 +1,4 @@
-/** The link that hands this page's session on, and the session that this page was handed. */
+/** The link that hands this page's session on, and the session that this page was opened with. */
 import { find, setText } from './page-elements.js'
 
 const PARAMETER = 'session'
@@ -12,7 +12,7 @@ export function mountSessionLink(): (token: string, position: number) => void {
   field.addEventListener('focus', () => field.select())
   find('copy-session', HTMLButtonElement).addEventListener('click', () => copy(field))
   return (token, position) => {
-    // Behind the #, so that it stays in the browser and in no server's log.
+    // After the #, so that it stays in the browser and appears in no server's log.
     const link = `${location.origin}/#${PARAMETER}=${token}`
     if (field.value !== link && document.activeElement !== field) field.value = link
     setText('session-position', String(position))
@@ -24,15 +24,15 @@ async function copy(field: HTMLInputElement): Promise<void> {
     await navigator.clipboard.writeText(field.value)
     setText('copy-status', 'Copied.')
   } catch {
-    // Browsers allow it on secure pages only: then the visitor copies it.
+    // Browsers allow this on secure pages only; elsewhere the visitor copies the link.
     field.select()
-    setText('copy-status', 'Select it and copy it.')
+    setText('copy-status', 'Copy the selected link.')
   }
 }
 
 export function showContinued(token: string | undefined): void {
   if (token === undefined) return
   const note = find('continued', HTMLElement)
-  setText(note, 'This tab continues a session that began elsewhere: it reads nothing older than was read there.')
+  setText(note, 'This tab continues a session that began elsewhere: it reads nothing older than what was read there.')
   note.hidden = false
 }

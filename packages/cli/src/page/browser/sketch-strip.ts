@@ -1,4 +1,4 @@
-/** Draws the sketch as the server has it: a block for each segment, a mark for each of the newest changes. */
+/** Draws the server's present sketch: a block for each segment, a mark for each of the newest changes. */
 import { find, make, setText } from './page-elements.js'
 
 /** What the page uses of `GET /coherence`. */
@@ -9,10 +9,10 @@ interface Head {
   readonly tail: { readonly changes?: string; readonly filter?: string }
 }
 
-/** A segment never changes, so its size is asked for once. */
+/** A segment never changes, so its size is requested once. */
 const sizes = new Map<string, number>()
 const KEPT_MAX = 500
-/** So many characters tell of one change; hardly more. */
+/** One change takes about this number of characters. */
 const CHANGE_LENGTH = 4
 
 export async function refreshSketchStrip(): Promise<void> {
@@ -27,7 +27,7 @@ async function sizeOfSegment(name: string): Promise<number> {
   const known = sizes.get(name)
   if (known !== undefined) return known
   const response = await fetch(`/coherence/segments/${name}`, { credentials: 'omit' })
-  // It may have left the window a moment ago.
+  // The segment may have left the window a moment ago.
   const size = response.ok ? (await response.arrayBuffer()).byteLength : 0
   if (sizes.size > KEPT_MAX) sizes.clear()
   sizes.set(name, size)

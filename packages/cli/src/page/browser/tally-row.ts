@@ -1,4 +1,4 @@
-/** One line of the counts. */
+/** One row of the counts. */
 import { find, make, setText } from './page-elements.js'
 import type { Tally } from './tally.js'
 

@@ -1,6 +1,6 @@
-/** How many reads were answered from where, and how many were stale. */
+/** How many reads each source answered, and how many were stale. */
 
-/** browser: its own cache. shared: a cache on the way, such as a proxy or a CDN. */
+/** browser: the browser's own cache. shared: a cache on the way, such as a proxy or a CDN. */
 export type Source = 'browser' | 'shared' | 'server'
 
 export interface Tally {

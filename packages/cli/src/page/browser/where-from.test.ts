@@ -14,7 +14,7 @@ test.each([
   ['shared', 500, { 'x-cache-status': 'HIT' }],
   ['shared', 500, { age: '0', 'x-varnish': '32772 32771' }],
   ['shared', 500, { age: '0', 'x-varnish': '32772 32771', 'x-cache': 'MISS from proxy' }],
-] as const)('%s is where an answer of %i bytes with %o came from', (source, transferSize, headers) => {
+] as const)('the source is %s for an answer of %i bytes with %o', (source, transferSize, headers) => {
   const header = (name: string) => (headers as Record<string, string>)[name] ?? null
   expect(whereFrom({ transferSize, header })).toBe(source)
 })

@@ -1,7 +1,6 @@
 /**
- * Where an answer came from. Whether the network was used, the browser's own record of the request says; whether a cache
- * on the way answered, the headers do that such caches add: `Age` (RFC 9111), `Cache-Status` (RFC 9211), `X-Cache` and
- * its like, `X-Varnish`.
+ * Where an answer came from. The browser's own record of the request shows whether the network was used. The headers that caches
+ * add show whether a cache on the way answered: `Age` (RFC 9111), `Cache-Status` (RFC 9211), `X-Cache` and the like, `X-Varnish`.
  */
 import type { Source } from './tally.js'
 
@@ -15,7 +14,7 @@ const HIT_HEADERS = ['cache-status', 'x-cache', 'x-cache-status']
 
 export function whereFrom({ transferSize, header }: AnswerTrace): Source {
   if (transferSize === 0) return 'browser'
-  // An age counts whole seconds: of a copy that a cache has had for less it says 0, as of one that it has just fetched.
+  // Age counts whole seconds: it is 0 for a copy younger than a second, as for one just fetched.
   const isAged = Number(header('age')) > 0
   return isAged || isHitOfVarnish(header('x-varnish')) || HIT_HEADERS.some(name => isHit(header(name)))
     ? 'shared'
@@ -26,12 +25,12 @@ function isHit(value: string | null): boolean {
   return value !== null && /\bhit\b/i.test(value)
 }
 
-/** The number of this request, and for a hit, behind it that of the request by which the copy was fetched. */
+/** The number of this request; for a hit, followed by the number of the request that fetched the copy. */
 function isHitOfVarnish(value: string | null): boolean {
   return value !== null && /\d+ \d+/.test(value)
 }
 
-/** How long to wait for the browser's record: it may come a moment after the answer itself. */
+/** How long to wait for the browser's record: it may arrive a moment after the answer itself. */
 const RECORD_MS_MAX = 100
 
 /** What the browser recorded of the request for `url` that began at or after `startedMs`, by `performance.now()`. */
