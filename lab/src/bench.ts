@@ -1,4 +1,4 @@
-/** The door of `npm run bench`. */
+/** The entry point of `npm run bench`. */
 import { benches } from './benches.js'
 import { runBench } from './harness/bench-command.js'
 import { endOnSignals } from './harness/end-on-signals.js'

@@ -1,4 +1,4 @@
-/** The door of `npm run lab`. */
+/** The entry point of `npm run lab`. */
 import { fileURLToPath } from 'node:url'
 import { experiments } from './experiments.js'
 import { endOnSignals } from './harness/end-on-signals.js'
@@ -15,5 +15,5 @@ process.exitCode = await runLab(process.argv.slice(2), {
   figuresFolder: fileURLToPath(new URL('../../docs/figures', import.meta.url)),
   nowMs: () => performance.now(),
 })
-// All is said. A client that was closed while it looked for a node that is gone may go on to look for it (cassandra-driver).
+// All output is written. A cassandra-driver client that was closed while it looked for a lost node may keep looking.
 setTimeout(() => process.exit(), EXIT_MS).unref()

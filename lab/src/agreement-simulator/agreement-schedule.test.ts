@@ -9,11 +9,11 @@ function tally(bug: PlantedBug | undefined, count: number) {
   return tallySchedules(seed => runSchedule({ seed, bug }), { first: 0, count, stopsWhenBroken: true })
 }
 
-test(`in ${SCHEDULES} schedules no slot holds two values, and no server overlooks what was decided`, async () => {
+test(`in ${SCHEDULES} schedules no slot holds two values, and no server misses a decided record`, async () => {
   expect(await tally(undefined, SCHEDULES)).toMatchObject({ schedules: SCHEDULES, broken: 0 })
 })
 
-test('every kind of fault happens in some schedule', async () => {
+test('every kind of fault occurs in some schedule', async () => {
   const { faults } = await tally(undefined, SCHEDULES)
   expect(Object.entries(faults).filter(([, times]) => times === 0)).toEqual([])
 })

@@ -1,10 +1,10 @@
 /**
- * One schedule of everything that can go wrong, drawn from a seed: servers append to a log that three or five nodes remember
- * (`core/agreement`), and look at it, while messages are lost, doubled, late and out of order, nodes crash and come back, with their memory or
- * without it, servers are killed and others take their place, and the network falls apart; and what was decided long ago is dropped, also while
- * somebody sleeps who does not know it yet. Checked are:
+ * One schedule of everything that can go wrong, drawn from a seed. Servers append to a log that three or five nodes remember
+ * (`core/agreement`), and read it, while messages are lost, doubled, late and out of order, nodes crash and come back, with their
+ * memory or without it, servers are killed and others take their place, and the network is partitioned. Old decided slots are
+ * dropped, even while a server that does not know of them sleeps. The checks:
  *
- * - a slot is never said to hold two things, by whomever;
+ * - no two servers learn different values for a slot;
  * - a read sees everything that any node knew to be decided when the read began.
  */
 import {
@@ -32,7 +32,7 @@ const APPEND_MS_MAX = 300
 const ASK_MS_MAX = 120
 
 /**
- * `lateAppends` are those after everything was well again, `lateAppended` those of them that came to be known.
+ * `lateAppends` counts the appends after the faults have ended, `lateAppended` those of them that succeeded.
  */
 export function runSchedule(settings: ScheduleSettings<PlantedBug>): ScheduleResult<typeof COUNTED> {
   return new AgreementSchedule(settings).run()
@@ -41,11 +41,11 @@ export function runSchedule(settings: ScheduleSettings<PlantedBug>): ScheduleRes
 interface Server {
   readonly name: string
   readonly proposer: Proposer<string>
-  /** What it knows of the log, from slot 0 on. */
+  /** What the server knows of the log, from slot 0 on. */
   readonly known: string[]
-  /** Slots up to here it knows to have been dropped. */
+  /** The last slot that the server knows to have been dropped. */
   droppedTo: number
-  /** What it could not append, and may try again. */
+  /** The entry that the server could not append, and may try again. */
   unsettled: Entry<string> | undefined
   isBusy: boolean
   isDown: boolean
@@ -59,7 +59,7 @@ class AgreementSchedule extends Schedule<string | number, typeof COUNTED> {
   readonly #servers: Server[] = []
   readonly #decided: string[] = []
   #names = 0
-  /** Of these somebody wanted all dropped. */
+  /** The last slot that any server has asked the nodes to drop. */
   #droppedTo = -1
 
   constructor({ seed, bug }: ScheduleSettings<PlantedBug>) {
@@ -78,7 +78,7 @@ class AgreementSchedule extends Schedule<string | number, typeof COUNTED> {
   run(): ScheduleResult<typeof COUNTED> {
     this.plan(24, () => this.#operate())
     this.plan(this.random.below(6), () => this.#harm())
-    // It takes a crash at the right moment.
+    // This bug shows only after a crash at the right moment.
     if (this.#bug === 'forgotten promise') this.plan(15, () => this.#crashNode())
     this.queue.runUntil(this.troubleMs)
     this.network.heal()
@@ -95,7 +95,7 @@ class AgreementSchedule extends Schedule<string | number, typeof COUNTED> {
     return { name, proposer, known: [], droppedTo: -1, unsettled: undefined, isBusy: false, isDown: false }
   }
 
-  // What servers do.
+  // The operations of servers.
 
   #operate(): void {
     const server = this.random.pick(this.#servers)
@@ -114,7 +114,7 @@ class AgreementSchedule extends Schedule<string | number, typeof COUNTED> {
       if (tries++ < 12)
         this.#append(server, hasDone => (hasDone ? this.counts.lateAppended++ : this.queue.after(20, again)))
     }
-    // What an earlier one left under way is over by then.
+    // An operation that was under way on this server is over by then.
     again()
   }
 
@@ -124,7 +124,7 @@ class AgreementSchedule extends Schedule<string | number, typeof COUNTED> {
       return
     }
     server.isBusy = true
-    // Whoever believes that nobody else appends does not look before.
+    // A server that believes to be the only writer does not read before it appends.
     const begin = (work: () => void) => (this.random.float() < 0.3 ? work() : this.#look(server, work))
     begin(() => {
       const slot = server.known.length
@@ -142,7 +142,7 @@ class AgreementSchedule extends Schedule<string | number, typeof COUNTED> {
         }
         then(outcome.kind === 'appended')
         if (outcome.kind !== 'appended' || this.random.float() < 0.3) this.#look(server)
-        // Whoever keeps winning goes on.
+        // A server that keeps winning continues.
         else if (this.random.float() < 0.6) this.#append(server)
       })
     })
@@ -182,7 +182,7 @@ class AgreementSchedule extends Schedule<string | number, typeof COUNTED> {
   #look(server: Server, then: () => void = () => {}): void {
     if (server.isDown) return
     const first = server.known.length
-    // Everybody's knowledge by now must be seen.
+    // The read must see everything known by now.
     const floor = this.#decided.length
     const look = new SlotReader<string>(first, this.#voters)
     let isOver = false
@@ -210,7 +210,7 @@ class AgreementSchedule extends Schedule<string | number, typeof COUNTED> {
     take({ asks: look.begin() })
   }
 
-  /** What a server knows to be decided is dropped, from the nodes that hear of it. */
+  /** Drops slots that a server knows to be decided, on the nodes that receive the message. */
   #drop(server: Server): void {
     if (server.isDown || server.known.length < 2) return
     const upTo = this.random.below(server.known.length - 1)
@@ -225,12 +225,12 @@ class AgreementSchedule extends Schedule<string | number, typeof COUNTED> {
     }
   }
 
-  /** What follows is gone: it goes on from where the log begins now, by what rows there are of what was before. */
+  /** The next slots are gone. The server continues where the log begins now, with the rows that earlier slots left. */
   #oversleep(server: Server, first: number, then: () => void): void {
     this.faults.overslept++
     const droppedTo = this.#droppedTo
     if (first > droppedTo) {
-      this.violate(`${server.name} takes for dropped what is not`)
+      this.violate(`${server.name} believes that slot ${first} was dropped, but it was not`)
       return
     }
     server.known.push(...this.#decided.slice(server.known.length, droppedTo + 1))
@@ -238,7 +238,7 @@ class AgreementSchedule extends Schedule<string | number, typeof COUNTED> {
     this.#look(server, then)
   }
 
-  /** Gives a node that has lost its memory what a majority of the others has. */
+  /** Gives a node that has lost its memory what a majority of the other nodes has. */
   #rebuild(server: Server): void {
     if (server.isBusy || server.isDown) return
     server.isBusy = true
@@ -269,7 +269,7 @@ class AgreementSchedule extends Schedule<string | number, typeof COUNTED> {
     if (server.unsettled?.id === id) server.unsettled = undefined
   }
 
-  // What goes wrong.
+  // The faults.
 
   #send(server: Server, ask: Ask<string>, then: (reply: Reply<string>) => void): void {
     const node = this.#nodes[ask.node]!
@@ -301,7 +301,7 @@ class AgreementSchedule extends Schedule<string | number, typeof COUNTED> {
     })
   }
 
-  /** Its disk is gone. Not of so many at a time that no majority remembers. */
+  /** The disk of a node is lost, but only while a majority still remembers. */
   #emptyNode(): void {
     const node = this.random.pick(this.#nodes)
     const left = this.#nodes.filter(each => each !== node && !each.isEmptied).length
@@ -320,7 +320,7 @@ class AgreementSchedule extends Schedule<string | number, typeof COUNTED> {
     this.#servers[at] = this.#start()
   }
 
-  /** Each server loses some nodes. */
+  /** Partitions each server from some nodes. */
   #split(): void {
     const cut = new Set<string>()
     for (const { name } of this.#servers) {

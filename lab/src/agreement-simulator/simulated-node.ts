@@ -1,4 +1,4 @@
-/** A node of an agreement in simulated time: what it has written it keeps, unless it is made to forget. */
+/** A node of an agreement in simulated time. It keeps what it has written, unless a method makes it forget. */
 import {
   type Accepted,
   type Ask,
@@ -15,7 +15,7 @@ export class SimulatedNode {
   #before: Promised | undefined
   #slots = new Map<number, Accepted<string>>()
   #droppedTo = -1
-  /** Never given twice, also not after it was emptied. */
+  /** Versions are never reused, even after the node was emptied. */
   #versions = 1
 
   get isEmptied(): boolean {
@@ -32,7 +32,7 @@ export class SimulatedNode {
     return { kind: 'done', version: this.#promise(ask.ballot) }
   }
 
-  /** As a disk that is changed for a new one. */
+  /** Like replacing its disk with a new one. */
   empty(): void {
     this.#promised = undefined
     this.#before = undefined
@@ -40,19 +40,19 @@ export class SimulatedNode {
     this.#droppedTo = -1
   }
 
-  /** Slots that were decided long ago. */
+  /** Drops slots that were decided long ago. */
   drop(upTo: number): void {
     if (this.#promised === undefined) return
     this.#droppedTo = Math.max(this.#droppedTo, upTo)
     for (const slot of this.#slots.keys()) if (slot <= upTo) this.#slots.delete(slot)
   }
 
-  /** What it must not do: to drop slots without a note of it. */
+  /** A planted bug: drops slots without a note of it. */
   forgetDropped(): void {
     this.#droppedTo = -1
   }
 
-  /** What a majority of the others has: then it has a voice again. */
+  /** Takes over what a majority of the other nodes has. Then the node may vote again. */
   adopt(ballot: Ballot, ids: readonly string[], droppedTo: number): void {
     if (this.#promised !== undefined) return
     this.#droppedTo = droppedTo
@@ -62,12 +62,12 @@ export class SimulatedNode {
     this.#promise(ballot)
   }
 
-  /** What it must not do: its last promise was not on disk. */
+  /** A planted bug: its last promise was not on disk. */
   forgetPromise(): void {
     if (this.#promised !== undefined && this.#before !== undefined) this.#promised = this.#before
   }
 
-  /** Nor this: to vote as if it had never promised or accepted anything. */
+  /** A planted bug: votes as if it had never promised or accepted anything. */
   vote(): void {
     if (this.#promised === undefined) this.#promise(NO_BALLOT)
   }

@@ -1,8 +1,8 @@
 /**
- * What the checksums of the embedded store cost: a program whose checksums are computed twice, now and then, beside itself.
- * Two processes of one program differ by more than the checksums cost; one process does not.
+ * Measures the cost of the embedded store's checksums: one program that computes its checksums once or twice by turns. Two
+ * processes of the same program differ by more than the checksums cost, so both modes run in one process.
  *
- * A loader hook of Node replaces the module that sums, so the product has no switch for it. Each SIGUSR2 switches between
+ * A loader hook of Node replaces the module that sums, so the product needs no switch for it. Each SIGUSR2 switches between
  * once and twice; within the process, so does `setTwice`.
  */
 import { existsSync, readFileSync } from 'node:fs'
@@ -12,12 +12,12 @@ import { fileURLToPath } from 'node:url'
 const FLAG = 'freshetSumsTwice'
 const SUMS = /export function addToSum\(([^)]*)\)/
 
-/** For Node's command line. Throws if there is nothing to replace: both would be the same program. */
+/** Arguments for Node's command line. Throws if there is nothing to replace: both modes would be the same program. */
 export function hookedArguments(): readonly string[] {
   const sums = new URL('./integrity/checksum.js', import.meta.resolve('@freshet/engines/lmdb')).href
   const path = fileURLToPath(sums)
   if (!existsSync(path) || !SUMS.test(readFileSync(path, 'utf8'))) {
-    throw new Error(`There is no addToSum in ${path}: what are the checksums of the store now?`)
+    throw new Error(`${path} has no addToSum. Update checksum-hooks.ts to the function that sums now.`)
   }
   const [hooks, options] = [import.meta.url, { data: sums }].map(each => JSON.stringify(each))
   const lines = [
@@ -35,7 +35,7 @@ export function setTwice(isTwice: boolean): void {
 let replaced: string | undefined
 
 /**
- * `module`: what is replaced, as Node names it.
+ * `module`: the module to replace, as Node names it.
  *
  * @public Node calls it.
  */

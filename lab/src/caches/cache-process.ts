@@ -1,6 +1,6 @@
 /**
- * A real cache as a process of its own: started from a configuration in a folder of its own, ready when it answers, and
- * gone with everything it started, also when whoever started it ends without saying so.
+ * A real cache in its own process: started from a configuration in its own folder, ready when it answers, and removed with
+ * everything it started, even when its parent ends without notice.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -11,15 +11,15 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { freePort } from '@freshet/engines/under-test/free-port'
 
 export type CacheKind = 'varnish' | 'squid' | 'nginx'
-/** HAProxy keeps nothing: it is before several servers. */
+/** HAProxy caches nothing: it stands in front of several servers. */
 type ProxyKind = CacheKind | 'haproxy'
 
 export interface RunningCache<Kind extends ProxyKind = CacheKind> {
   readonly kind: Kind
   readonly url: string
-  /** For a purge. */
+  /** The secret that a purge needs. */
   readonly secret: string
-  /** `kill -9`, and started again at the same address, with nothing in it. */
+  /** `kill -9`, and a new start at the same address, with an empty cache. */
   restart(): Promise<void>
   stop(): Promise<void>
 }
@@ -27,11 +27,11 @@ export interface RunningCache<Kind extends ProxyKind = CacheKind> {
 export interface CacheCommand<Kind extends ProxyKind = ProxyKind> {
   readonly kind: Kind
   readonly secret: string
-  /** Writes the configuration into the folder, and says what to run. */
+  /** Writes the configuration into the folder, and returns the command to run. */
   prepare(folder: string, port: number): { readonly program: string; readonly args: readonly string[] }
   /** Default SIGTERM. */
   readonly stopSignal?: NodeJS.Signals
-  /** What it leaves outside of its folder. */
+  /** Removes what the cache leaves outside of its folder. */
   cleanUp?(folder: string): void
 }
 
@@ -42,7 +42,7 @@ interface Instance {
   output: string
 }
 
-/** A process takes its time to start where dozens of others want the same processor. */
+/** A process takes long to start when dozens of others compete for the processor. */
 const START_MS_MAX = 60_000
 const STOP_MS_MAX = 5_000
 const ASK_MS_MAX = 2_000
@@ -64,7 +64,7 @@ export async function startCache<Kind extends ProxyKind>(command: CacheCommand<K
   return toRunningCache(command, port, instance)
 }
 
-/** Tries again if somebody else has the port, be it only for the moment that it takes to see whether it is free. */
+/** Tries again if another process has the port, even if only for the moment in which it checks whether the port is free. */
 async function unlessPortIsTaken(attempt: () => Promise<Instance>): Promise<Instance> {
   for (let attempts = 1; ; attempts++) {
     try {
@@ -77,7 +77,7 @@ async function unlessPortIsTaken(attempt: () => Promise<Instance>): Promise<Inst
   }
 }
 
-/** For `afterAll`: ends whatever a test that failed has left behind. */
+/** For `afterAll`: ends whatever a failed test has left behind. */
 export async function endCaches(): Promise<void> {
   await Promise.all([...running].map(stop))
 }
@@ -102,7 +102,7 @@ function toRunningCache<Kind extends ProxyKind>(
 
 async function start(command: CacheCommand, port: number): Promise<Instance> {
   const folder = mkdtempSync(join(tmpdir(), `freshet-${command.kind}-`))
-  // Squid and nginx, started by root, go on as somebody else.
+  // Squid and nginx, started by root, drop to another user.
   chmodSync(folder, 0o755)
   const { program, args } = command.prepare(folder, port)
   const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'] })
@@ -129,14 +129,14 @@ async function untilReady(instance: Instance, port: number): Promise<void> {
   const { command, child } = instance
   const deadlineMs = performance.now() + START_MS_MAX
   while (!(await answers(port))) {
-    const what = hasEnded(child) ? 'ended at its start' : `did not answer within ${START_MS_MAX} ms`
+    const what = hasEnded(child) ? 'ended while starting' : `did not answer within ${START_MS_MAX} ms`
     if (hasEnded(child) || performance.now() > deadlineMs)
       throw new Error(`${command.kind} ${what}: ${instance.output}`)
     await delay(POLL_MS)
   }
-  // Somebody else could be answering there.
+  // Another process could be answering there.
   await delay(POLL_MS)
-  if (hasEnded(child)) throw new Error(`${command.kind} ended at its start: ${instance.output}`)
+  if (hasEnded(child)) throw new Error(`${command.kind} ended while starting: ${instance.output}`)
 }
 
 async function answers(port: number): Promise<boolean> {
@@ -145,7 +145,7 @@ async function answers(port: number): Promise<boolean> {
     await response.arrayBuffer()
     return true
   } catch {
-    // Not yet: `untilReady` asks again, and knows when to give up.
+    // Not yet: `untilReady` asks again, and decides when to give up.
     return false
   }
 }
@@ -169,10 +169,10 @@ async function kill(instance: Instance): Promise<void> {
   while (killed.some(isAlive) && performance.now() < deadlineMs) await delay(POLL_MS)
 }
 
-/** At once, for there may be no later. Says whom it has killed: the process, and those that it started. */
+/** Kills at once, because there may be no later. Returns the killed processes: the cache, and those that it started. */
 function end(instance: Instance): readonly number[] {
   const { child, folder, command } = instance
-  // It first: nginx would put a new process in the place of one that has died.
+  // The parent first: nginx would replace a child that has died.
   const killed = child.pid === undefined || hasEnded(child) ? [] : [child.pid, ...descendantsOf(child.pid)]
   for (const pid of killed) signal(pid, 'SIGKILL')
   running.delete(instance)
@@ -189,7 +189,7 @@ function signal(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name)
   } catch {
-    // It has ended by itself.
+    // The process has already ended.
   }
 }
 
@@ -202,14 +202,14 @@ function childrenOf(pid: number): number[] {
   try {
     return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number)
   } catch {
-    // It has ended by itself.
+    // The process has already ended.
     return []
   }
 }
 
 /**
- * One that has ended and was not waited for is a zombie, Z. Of a process with many threads, such as Varnish, the first may
- * be one while others still end: until the last of them has, its ports are taken.
+ * A process that has ended and was not waited for is a zombie, Z. In a process with many threads, such as Varnish, the first
+ * thread may be a zombie while others still end. Until the last of them has ended, its ports are taken.
  */
 function isAlive(pid: number): boolean {
   try {
@@ -223,7 +223,7 @@ function isRunning(stat: string): boolean {
   try {
     return !/\) [ZX] /.test(readFileSync(stat, 'utf8'))
   } catch {
-    // It has ended since its folder was listed.
+    // The process has ended since its folder was listed.
     return false
   }
 }

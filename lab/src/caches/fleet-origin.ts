@@ -1,6 +1,6 @@
 /**
- * Two real servers over one engine, PostgreSQL and Redis with a replica that they read from, MariaDB, Cassandra and SQLite without, behind
- * HAProxy as shipped; answers come late now and then, and servers and the replica can be killed.
+ * Two real servers behind HAProxy as shipped, over one engine: PostgreSQL and Redis with a replica that serves reads, MariaDB,
+ * Cassandra and SQLite without. Some answers come late, and servers and the replica can be killed.
  */
 
 import { DURABLE, startRedis } from '@freshet/engines/under-test/redis'
@@ -15,16 +15,16 @@ import { startHaproxy } from './haproxy.js'
 import { type SlowOrigin, type SlowOriginOptions, startSlowOrigin } from './slow-origin.js'
 
 export interface FleetOrigin extends SlowOrigin {
-  /** How often the replica was killed; undefined if there is none. */
+  /** How often the replica was killed; undefined without a replica. */
   readonly replicaKills: number | undefined
-  /** How many reads it has answered. */
+  /** How many reads the replica has answered. */
   replicaReads(): Promise<number>
 }
 
 interface Engine {
-  /** Names the replica, if it has one. */
+  /** Names the replica, if there is one. */
   readonly url: string
-  /** `kill -9`, and started again; undefined if it has none. */
+  /** `kill -9`, and a new start; undefined without a replica. */
   restartReplica?(): Promise<void>
   stop(): Promise<void>
 }
@@ -69,7 +69,7 @@ function pairOf(primary: Engine, replica: Replica, startReplica: () => Promise<u
   }
 }
 
-/** `restart` kills one of the servers or the replica, and starts it again: each in turn, in an order drawn at random every time. */
+/** `restart` kills one of the servers or the replica, and starts it again: each in turn, in a new random order every time. */
 export async function startFleetOrigin(
   name: EngineName,
   options: SlowOriginOptions,
@@ -117,7 +117,7 @@ export async function startFleetOrigin(
   })
 }
 
-/** As the server counts them, by who has answered. */
+/** Sums the server's own counts by source, without the primary. */
 async function replicaReadsOf(serverUrl: string): Promise<number> {
   const text = await (await fetch(`${serverUrl}/metrics`)).text()
   const counts = [...text.matchAll(/^freshet_store_reads_total\{source="([^"]*)"\} (\d+)/gm)]

@@ -1,4 +1,4 @@
-/** HAProxy, with the shipped configuration, before two servers. */
+/** HAProxy, with the shipped configuration, in front of two servers. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type RunningCache, startCache } from './cache-process.js'

@@ -7,7 +7,7 @@ import { originOf, SECRET, SECRET_SHIPPED, shippedConfiguration } from './shippe
 export interface NginxOptions {
   /** The server, or the cache behind this one. */
   readonly origin: string
-  /** What a location would say beside `proxy_pass` and `proxy_cache`; the shipped configuration if undefined. */
+  /** The lines of a location besides `proxy_pass` and `proxy_cache`; the shipped configuration if undefined. */
   readonly rules?: string
 }
 
@@ -48,7 +48,7 @@ function bareSite(origin: string, folder: string, port: number, rules: string): 
     }`
 }
 
-/** What depends on the machine: where files go. */
+/** The part that depends on the machine: where files go. */
 function surroundings(folder: string): string {
   const kinds = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
   return `

@@ -1,4 +1,4 @@
-/** `fetch` through a forward proxy, which Node's own cannot be told to use. Knows as much of it as the client uses. */
+/** `fetch` through a forward proxy, which Node's own `fetch` cannot use. Supports only what the client needs. */
 import { Agent, type IncomingMessage, request } from 'node:http'
 import { Readable } from 'node:stream'
 import type { Fetch } from '@freshet/client'
@@ -28,7 +28,7 @@ export function createProxyFetch(proxyUrl: string): Fetch {
     })
 }
 
-/** What the modes of the Fetch standard make of themselves, "HTTP-network-or-cache fetch", step 8. */
+/** The headers that the cache modes of the Fetch standard add, "HTTP-network-or-cache fetch", step 8. */
 function cacheHeaders(cache: RequestCache | undefined): Record<string, string> {
   return cache === 'reload' || cache === 'no-store' ? { 'cache-control': 'no-cache', pragma: 'no-cache' } : {}
 }

@@ -1,4 +1,4 @@
-/** Reads everything once through a cache, many at a time: as if it had been there for a while. */
+/** Reads everything once through a cache, many at a time, as if the cache had been running for a while. */
 
 const AT_ONCE = 200
 

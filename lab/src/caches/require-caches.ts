@@ -1,4 +1,4 @@
-/** Experiments with real caches say what to install before they begin. */
+/** Makes experiments with real caches say what to install before they begin. */
 import { existsSync } from 'node:fs'
 import type { Experiment } from '../harness/experiment.js'
 import { UsageError } from '../harness/usage-error.js'

@@ -1,15 +1,16 @@
-/** The configuration files of `deploy/`, as shipped: only addresses, folders and the secret are put in. */
+/** The configuration files of `deploy/`, as shipped, with only addresses, folders and the secret filled in. */
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
 const DEPLOY = new URL('../../../deploy/', import.meta.url)
 
-/** Every text that is to be replaced must be there, or the file that is tested is not the one that is shipped. */
+/** Every text to replace must be in the file, or the tested file is not the one that ships. */
 export function shippedConfiguration(name: string, replacements: Readonly<Record<string, string>>): string {
   const path = fileURLToPath(new URL(name, DEPLOY))
   let text = readFileSync(path, 'utf8')
   for (const [from, to] of Object.entries(replacements)) {
-    if (!text.includes(from)) throw new Error(`${path} has no '${from}' any more. Say in lab/src/caches what it has.`)
+    if (!text.includes(from))
+      throw new Error(`${path} no longer contains '${from}'. Update the replacement in lab/src/caches.`)
     text = text.replaceAll(from, to)
   }
   return text
@@ -27,5 +28,5 @@ export function originOf(url: string): Origin {
 }
 
 export const SECRET = 'secret-of-this-run'
-/** As shipped, to be changed by whoever uses the file. */
+/** As shipped; users of the file must change it. */
 export const SECRET_SHIPPED = 'change-me'

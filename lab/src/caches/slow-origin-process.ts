@@ -1,8 +1,8 @@
 /**
- * A Freshet server over an embedded store, some of whose answers leave late: after they were read from the store, so
- * that by the time they reach a cache they may be outdated. The settings come as JSON in the only argument.
+ * A Freshet server over an embedded store, some of whose answers leave late: after they were read from the store, so they may be
+ * outdated by the time they reach a cache. The settings come as JSON in the only argument.
  *
- * Whoever started it is told, over IPC, when it listens, and how many objects and lists it has been asked for so far.
+ * The process reports to its parent, over IPC, when it listens, and how many objects and lists it has served so far.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
@@ -24,22 +24,22 @@ export interface SlowOriginSettings {
   readonly path: string
   readonly port: number
   readonly settings: Partial<ServerSettings>
-  /** Which share of the answers is late, and by how much. */
+  /** The share of answers that are late, and their delay. */
   readonly lateShare: number
   readonly lateMs: number
-  /** 'relaxed' unless given: it survives kill -9, and does not make the test wait for the disk. */
+  /** Default 'relaxed', which survives kill -9 and does not make the test wait for the disk. */
   readonly durability?: 'disk' | 'relaxed'
-  /** The URL of an engine; embedded, at `path`, unless given. */
+  /** The URL of an engine. Default: the embedded store at `path`. */
   readonly store?: string
-  /** What ids of others are remembered by, in place of the exact way. */
+  /** The filter that remembers foreign operation ids, instead of the exact memory. */
   readonly filter?: ServedFilter
-  /** Whose files it has at /demo/ and, for browsers, at /. */
+  /** The folder whose files the server serves at /demo/ and, for browsers, at /. */
   readonly pageFolder?: string
 }
 
 export interface ServedFilter {
   readonly retentionMs: number
-  /** If it errs more than twice as often, operations are refused. */
+  /** If the filter errs more than twice as often, the server refuses operations. */
   readonly falsePositiveRateMax: number
   readonly forgetful?: ForgetfulBloomOptions
   readonly recyclable?: RecyclableBloomOptions
@@ -68,17 +68,17 @@ const server = createServer((request, response) => {
 })
 server.keepAliveTimeout = 60_000
 server.on('error', (error: NodeJS.ErrnoException) => {
-  // Somebody may have the port for the moment that it takes to see whether it is free.
+  // Another process may have the port for the moment in which it checks whether the port is free.
   if (error.code !== 'EADDRINUSE' || --attemptsLeft === 0) throw error
   setTimeout(listen, TAKEN_MS)
 })
 server.once('listening', () => tell('listening'))
 listen()
 
-let toldReads = 0
+let reportedReads = 0
 setInterval(() => {
-  if (dataReads !== toldReads) tell({ dataReads })
-  toldReads = dataReads
+  if (dataReads !== reportedReads) tell({ dataReads })
+  reportedReads = dataReads
 }, TELL_INTERVAL_MS)
 process.once('disconnect', () => process.exit())
 

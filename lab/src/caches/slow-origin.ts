@@ -1,4 +1,4 @@
-/** A real server in a process of its own, that answers late now and then, and can be killed. */
+/** A real server in its own process, that answers late now and then, and can be killed. */
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -11,23 +11,23 @@ import { endChild, forkQuietly } from '../harness/child-messages.js'
 import type { SlowOriginMessage, SlowOriginSettings } from './slow-origin-process.js'
 
 const PROCESS = fileURLToPath(new URL('../../dist/caches/slow-origin-process.js', import.meta.url))
-/** A process takes its time to start where dozens of others want the same processor. */
+/** A process takes long to start when dozens of others compete for the processor. */
 const START_MS_MAX = 60_000
 
 export interface SlowOrigin {
   readonly url: string
-  /** How many objects and lists it has been asked for, over all restarts. */
+  /** How many objects and lists it has served, over all restarts. */
   readonly dataReads: number
-  /** `kill -9`, and started again over the same data, at the same address. */
+  /** `kill -9`, and a new start over the same data, at the same address. */
   restart(): Promise<void>
   stop(): Promise<void>
 }
 
 export type SlowOriginOptions = Omit<SlowOriginSettings, 'path' | 'port'>
 
-/** With these the window is little longer than the lifetime of copies, so that changes leave it during a run. */
+/** The window is only slightly longer than the lifetime of copies, so changes leave it during a run. */
 export const SHORT_WINDOW = { responseMsMax: 2000, slackMs: 1500, slotMs: 200, heartbeatMs: 100 }
-/** Often enough that late answers meet changes. */
+/** Often enough that late answers coincide with changes. */
 export const OFTEN_LATE = { lateShare: 0.1, lateMs: 300 }
 
 const running = new Set<ChildProcess>()
@@ -60,12 +60,12 @@ export async function startSlowOrigin(options: SlowOriginOptions): Promise<SlowO
   }
 }
 
-/** For `afterAll`: ends whatever a test that failed has left behind. */
+/** For `afterAll`: ends whatever a failed test has left behind. */
 export async function endSlowOrigins(): Promise<void> {
   await Promise.all([...running].map(child => endChild(child)))
 }
 
-/** It ends by itself when this process does. */
+/** The process ends by itself when this one does. */
 async function startProcess(settings: SlowOriginSettings, onReads: (dataReads: number) => void): Promise<ChildProcess> {
   const child = forkQuietly(PROCESS, JSON.stringify(settings))
   running.add(child)
@@ -76,7 +76,7 @@ async function startProcess(settings: SlowOriginSettings, onReads: (dataReads: n
       else onReads(message.dataReads)
     })
   })
-  const ended = once(child, 'exit').then(() => 'ended at its start')
+  const ended = once(child, 'exit').then(() => 'ended while starting')
   const late = delay(START_MS_MAX, `did not listen within ${START_MS_MAX} ms`, { ref: false })
   const outcome = await Promise.race([listening, ended, late])
   if (outcome === 'listening') return child

@@ -1,4 +1,4 @@
-/** Squid: in front of a server, with the shipped configuration; or in front of readers, as companies have it. */
+/** Squid: in front of a server, with the shipped configuration; or in front of readers, as in companies. */
 import { chownSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { type RunningCache, startCache } from './cache-process.js'
@@ -7,13 +7,13 @@ import { originOf, SECRET, SECRET_SHIPPED, shippedConfiguration } from './shippe
 export interface SquidOptions {
   /** The server, or the cache behind this one. Undefined for a forward proxy. */
   readonly origin: string | undefined
-  /** Whether those who wait for the same URL share one fetch. */
+  /** Whether requests that wait for the same URL share one fetch. */
   readonly isCollapsing?: boolean
-  /** Lines before the others: where several fit, Squid takes the first. */
+  /** Lines before the others: if several match, Squid takes the first. */
   readonly rules?: string
 }
 
-/** Squid gives up root, if it has it, for this one. */
+/** The user that Squid switches to if it starts as root. */
 const USER = 'proxy'
 const SHARED_MEMORY = '/dev/shm'
 
@@ -21,7 +21,7 @@ export function startSquid({ origin, isCollapsing = false, rules: first = '' }: 
   return startCache({
     kind: 'squid',
     secret: SECRET,
-    // It would take its time, though it has nothing to lose.
+    // A graceful stop would take long, and there is nothing to lose.
     stopSignal: 'SIGKILL',
     prepare: (folder, port) => {
       const work = join(folder, 'work')
@@ -46,7 +46,7 @@ function accelerator(origin: string, port: number): string {
   })
 }
 
-/** As distributed, but for purges. */
+/** As distributed, except for purges. */
 function forward(port: number): string {
   return [
     `http_port 127.0.0.1:${port}`,
@@ -62,7 +62,7 @@ function forward(port: number): string {
   ].join('\n')
 }
 
-/** What depends on the machine: where files go. */
+/** The part that depends on the machine: where files go. */
 function surroundings(work: string): string {
   return [
     `cache_effective_user ${USER}`,
@@ -77,7 +77,7 @@ function surroundings(work: string): string {
   ].join('\n')
 }
 
-/** Letters and digits only; also the start of the names of its files in shared memory. */
+/** Letters and digits only; also the prefix of its files in shared memory. */
 function serviceName(folder: string): string {
   return basename(folder).replace(/[^A-Za-z0-9]/g, '')
 }
@@ -92,7 +92,7 @@ function idsOf(user: string): { readonly uid: number; readonly gid: number } {
   const line = readFileSync('/etc/passwd', 'utf8')
     .split('\n')
     .find(each => each.startsWith(`${user}:`))
-  if (line === undefined) throw new Error(`Squid runs as ${user}, but there is no such user. Install squid.`)
+  if (line === undefined) throw new Error(`Squid needs the user ${user}, which does not exist. Install squid.`)
   const [, , uid, gid] = line.split(':')
   return { uid: Number(uid), gid: Number(gid) }
 }

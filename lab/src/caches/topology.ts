@@ -1,4 +1,4 @@
-/** How caches stand between readers and a server: each alone, one behind another, side by side. */
+/** Arrangements of caches between readers and a server: each alone, one behind another, side by side. */
 import type { Fetch } from '@freshet/client'
 import type { CacheKind, RunningCache } from './cache-process.js'
 import { startNginx } from './nginx.js'
@@ -14,7 +14,7 @@ export interface Topology {
 }
 
 export interface RunningTopology {
-  /** As readers are to connect. */
+  /** The URL for readers. */
   readonly url: string
   readonly fetch: Fetch
   readonly caches: readonly RunningCache[]
@@ -68,7 +68,7 @@ export const TOPOLOGIES: readonly Topology[] = [
   },
 ]
 
-/** Works behind these caches, before a server that is being started; then stops both. */
+/** Works behind these caches, in front of a server that is starting; then stops both. */
 export async function runThrough<Origin extends SlowOrigin, Result>(
   topology: Topology,
   starting: Promise<Origin>,
@@ -87,12 +87,12 @@ export async function runThrough<Origin extends SlowOrigin, Result>(
   }
 }
 
-/** Readers ask the first. */
+/** Readers send requests to the first. */
 function inARow(caches: readonly RunningCache[]): RunningTopology {
   return { url: caches[0]!.url, fetch: direct, caches, stop: () => stopAll(caches) }
 }
 
-/** Each request goes to any of them, as behind a balancer that pays no heed to who asks. */
+/** Each request goes to any of them, as behind a load balancer that ignores the client. */
 function sideBySide(caches: readonly RunningCache[]): RunningTopology {
   const { url } = caches[0]!
   const pick = () => caches[Math.floor(Math.random() * caches.length)]!

@@ -7,9 +7,9 @@ import { originOf, SECRET, SECRET_SHIPPED, shippedConfiguration } from './shippe
 export interface VarnishOptions {
   /** The server, or the cache behind this one. */
   readonly origin: string
-  /** What a VCL would say beside its backend; the shipped one if undefined. */
+  /** The VCL besides its backend; the shipped VCL if undefined. */
   readonly rules?: string
-  /** At its start; default 20. Each stream of events takes one. */
+  /** Threads at the start; default 20. Each stream of events takes one. */
   readonly threads?: number
 }
 

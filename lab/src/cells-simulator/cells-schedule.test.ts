@@ -4,25 +4,25 @@ import { runSchedule } from './cells-schedule.js'
 import { PLANTED_BUGS, type PlantedBug } from './planted-bugs.js'
 
 const SCHEDULES = 250
-/** Most are seen in one of a hundred schedules, the rarest in one of five hundred. */
+/** Most bugs show in one of a hundred schedules, the rarest in one of five hundred. */
 const SCHEDULES_TO_CATCH_MAX = 4000
-/** On a machine that is busy with much else. */
+/** For a machine that is busy with other work. */
 const CATCH_MS_MAX = 600_000
 
 function tally(bug: PlantedBug | undefined, count: number) {
   return tallySchedules(seed => runSchedule({ seed, bug }), { first: 1, count, stopsWhenBroken: true })
 }
 
-describe('while everything goes wrong', () => {
+describe('under every kind of fault', () => {
   it(
-    'nothing acknowledged is lost, nothing is falsely current, and replicas are alike in the end',
+    'no acknowledged write is lost, no read is falsely current, and replicas are equal in the end',
     async () => {
       expect(await tally(undefined, SCHEDULES)).toMatchObject({ schedules: SCHEDULES, broken: 0 })
     },
     CATCH_MS_MAX,
   )
 
-  it('something happens in a schedule, and afterwards reads are current again', async () => {
+  it('schedules contain faults, and reads are current again afterwards', async () => {
     const { counts, faults } = await tally(undefined, 150)
     expect(counts.acknowledged).toBeGreaterThan(500)
     expect(counts.currentReads).toBeGreaterThan(300)

@@ -1,8 +1,8 @@
 /**
- * One schedule of everything that can go wrong with a replicated store, drawn from a seed: coordinators read and write a few keys at
- * all levels while messages are lost, late, doubled and out of order, clocks run wrong, the network falls apart, nodes and
- * coordinators crash, sleep and come back, nodes join and leave, hints are delivered, replicas repaired and tombstones collected. What
- * must hold is in `cells-truth.ts`.
+ * One schedule of everything that can go wrong with a replicated store, drawn from a seed. Coordinators read and write a few keys
+ * at all levels while messages are lost, late, doubled and out of order, clocks run wrong, the network is partitioned, nodes and
+ * coordinators crash, sleep and come back, nodes join and leave, hints are delivered, replicas repaired and tombstones collected.
+ * `cells-truth.ts` has the invariants.
  */
 
 import {
@@ -50,7 +50,7 @@ interface Coordinator {
   life: number
 }
 
-/** `lateReads` are those at CURRENT after everything was well again, `lateCurrentReads` those of them that were current. */
+/** `lateReads`: reads at CURRENT after the faults have ended; `lateCurrentReads`: those of them that were current. */
 export function runSchedule(settings: ScheduleSettings<PlantedBug>): Promise<ScheduleResult<typeof COUNTED>> {
   return new CellsSchedule(settings).run()
 }
@@ -65,7 +65,7 @@ class CellsSchedule extends Schedule<string, typeof COUNTED> {
   readonly #truth = new CellsTruth(what => this.violate(what))
   readonly #asksOthers: boolean
   #written = 0
-  /** The last layout that was not about to change, and how many there were of other nodes. */
+  /** The last layout without a change under way, and how often its set of nodes changed. */
   #epoch = 0
   #names: string | undefined
   #changes = 0
@@ -124,13 +124,13 @@ class CellsSchedule extends Schedule<string, typeof COUNTED> {
     return this.result
   }
 
-  /** A refusal is an answer; anything else is a mistake of ours. */
+  /** A refusal is a valid outcome; any other error is a bug. */
   #failed(error: unknown): void {
     const code = (error as { code?: string }).code
     if (code !== 'RING_UNAVAILABLE' && code !== 'RING_UNUSABLE') this.violate(`failed: ${error}`)
   }
 
-  /** Lets time pass until it is done. */
+  /** Lets time pass until the work is done. */
   async #settle<Result>(work: Promise<Result>): Promise<Result | undefined> {
     let [isOver, result] = [false, undefined as Result | undefined]
     work
@@ -142,11 +142,11 @@ class CellsSchedule extends Schedule<string, typeof COUNTED> {
         isOver = true
       })
     await this.#calls.runFor(this.calmMs, () => isOver)
-    if (!isOver) this.violate('something did not end')
+    if (!isOver) this.violate('an operation did not end')
     return result
   }
 
-  /** Everything is well again: what is left to be told is told, and what is then there is checked. */
+  /** Ends the faults, delivers and repairs what is outstanding, and checks the final state. */
   async #calm(): Promise<void> {
     this.network.heal()
     this.#down.clear()
@@ -176,7 +176,7 @@ class CellsSchedule extends Schedule<string, typeof COUNTED> {
     return [...this.#lost].filter(name => [...nodes, ...before].some(node => node.name === name))
   }
 
-  /** Often all is deleted before tombstones are collected: then nothing of it may come back, whatever becomes of the layout. */
+  /** Often deletes everything before tombstones are collected: then nothing may come back, whatever happens to the layout. */
   async #clear(cells: Cells): Promise<void> {
     if (this.random.float() < 0.7) {
       for (const key of KEYS)
@@ -192,7 +192,7 @@ class CellsSchedule extends Schedule<string, typeof COUNTED> {
   }
 
   async #open(coordinator: Coordinator): Promise<void> {
-    // Somebody has opened it meanwhile.
+    // Another attempt has opened it meanwhile.
     if (coordinator.cells !== undefined) return
     const life = ++coordinator.life
     const self = `${coordinator.name} ${life}`
@@ -220,7 +220,7 @@ class CellsSchedule extends Schedule<string, typeof COUNTED> {
     const { tenures } = cells
     const adopt = cells.adopt.bind(cells)
     cells.adopt = layout => {
-      // Who decides on it adopts it first, before any node has it.
+      // The coordinator that decides on a layout adopts it first, before any node has it.
       if (layout.before === undefined && layout.epoch > this.#epoch) this.#noteSettled(layout)
       adopt(layout)
     }
@@ -242,7 +242,7 @@ class CellsSchedule extends Schedule<string, typeof COUNTED> {
   #nodeFor(from: string, name: string): Node {
     const ask = <Answer>(answer: (engine: SimulatedEngine) => Answer): Promise<Answer> =>
       this.#calls.call(from, name, () => {
-        // It is not there: nobody answers.
+        // The node is down: no answer.
         if (this.#down.has(name) || this.#lost.has(name)) return new Promise<Answer>(() => {})
         return answer(this.#engines.get(name)!)
       })
@@ -262,7 +262,7 @@ class CellsSchedule extends Schedule<string, typeof COUNTED> {
       let hasArrived = false
       const asked = this.#calls.call(from, name, () => {
         const cells = this.#coordinators.find(each => each.name === name)?.cells
-        // Coordinators ask each other over connections, which carry nothing twice: a write is not made again.
+        // Coordinators call each other over connections, which duplicate nothing: a write is not repeated.
         const isHeard = cells?.tenures.self === holder && !hasArrived
         hasArrived = true
         return isHeard ? answer(cells) : new Promise<Answer>(() => {})
@@ -296,7 +296,7 @@ class CellsSchedule extends Schedule<string, typeof COUNTED> {
     else await this.#read(coordinator, key, this.random.float() < 0.5 ? 'CURRENT' : this.random.pick(READ_LEVELS))
   }
 
-  /** One that sleeps does it when it wakes. */
+  /** A coordinator that sleeps acts when it wakes. */
   async #someAwake(): Promise<Coordinator> {
     const coordinator = this.random.pick(this.#coordinators)
     const sleep = this.#calls.sleepOf(coordinator.name)
@@ -316,7 +316,7 @@ class CellsSchedule extends Schedule<string, typeof COUNTED> {
       this.#truth.writtenEverywhere(key, { stamp, change: changes, epoch })
   }
 
-  /** What it is given is not older than what was the last when it began. */
+  /** The value given to an update is not older than the latest value when the update began. */
   async #update({ cells }: Coordinator, key: string): Promise<void> {
     if (cells === undefined) return
     const check = this.#truth.updating(key)
@@ -363,7 +363,7 @@ class CellsSchedule extends Schedule<string, typeof COUNTED> {
     }
   }
 
-  /** Whether it was said to be current. */
+  /** Returns whether the read was reported as current. */
   async #read({ cells }: Coordinator, key: string, level: ReadLevel): Promise<boolean> {
     if (cells === undefined) return false
     const check = this.#truth.reading(key, level)
@@ -393,7 +393,7 @@ class CellsSchedule extends Schedule<string, typeof COUNTED> {
 
   async #harm(): Promise<void> {
     const what = this.random.float()
-    // The holder must have slept, of all coordinators, and most nodes have crashed, for that to be seen.
+    // This bug shows only if, of all coordinators, the holder has slept, and most nodes have crashed.
     if (this.#bug === 'sleeping clock' && what > 0.4) this.#sleep()
     else if (what < (this.#bug === 'forgetful node' ? 0.6 : 0.08)) this.#cutPower()
     else if (what < 0.4) this.#split()
@@ -407,14 +407,14 @@ class CellsSchedule extends Schedule<string, typeof COUNTED> {
   #split(): void {
     const nodes = [...this.#engines.keys()]
     const names = this.#coordinators.map(({ name }) => name)
-    // Often one coordinator alone with one node: it goes on, and does not know what it misses.
+    // Often one coordinator alone with one node: it continues, and does not know what it misses.
     const isAlone = this.random.float() < 0.6
     const some = [...nodes, ...names].filter(() => this.random.float() < 0.5)
     const side = new Set(isAlone ? [this.random.pick(nodes), this.random.pick(names)] : some)
     this.network.partition((from, to) => side.has(from) !== side.has(to), 300 + this.random.below(3000))
   }
 
-  /** Most nodes at once. */
+  /** Stops most nodes at once. */
   #cutPower(): void {
     this.faults['power cut']++
     for (const name of this.#engines.keys()) if (this.random.float() < 0.8) this.#stopNode(name)
@@ -440,10 +440,10 @@ class CellsSchedule extends Schedule<string, typeof COUNTED> {
     this.queue.after(50 + this.random.below(1500), reopen)
   }
 
-  /** Its machine is suspended: it stops in the middle of what it does, and so does its clock. */
+  /** The machine is suspended: the coordinator stops in the middle of its work, and so does its clock. */
   #sleep(): void {
     this.faults.sleep++
-    // What is written meanwhile does not reach all replicas, then.
+    // Then writes do not reach all replicas meanwhile.
     if (this.random.float() < 0.5) this.#crashNode()
     const sleep = this.#calls.sleepOf(this.random.pick(this.#coordinators).name)
     const ms = 300 + this.random.below(2000)
@@ -454,7 +454,7 @@ class CellsSchedule extends Schedule<string, typeof COUNTED> {
     const { cells } = await this.#someAwake()
     if (cells === undefined || this.#engines.size >= 6) return
     this.faults.join++
-    // Who is away keeps what is not its own any more.
+    // A node that is away keeps what no longer belongs to it.
     if (this.random.float() < 0.4) this.#crashNode()
     const name = `n${this.#nextNode++}`
     this.#addNode(name)
@@ -466,7 +466,7 @@ class CellsSchedule extends Schedule<string, typeof COUNTED> {
     if (cells === undefined || cells.layout.nodes.length <= 3) return
     this.faults.leave++
     const { name } = this.random.pick(cells.layout.nodes)
-    // Then it does not come back, and what it alone has is not asked for.
+    // Then the node does not come back, and what only that node has is not expected.
     const isLost = this.#down.has(name) && this.random.float() < 0.5
     if (isLost) this.#lost.add(name)
     if (isLost) this.#truth.lose()

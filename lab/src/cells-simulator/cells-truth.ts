@@ -1,18 +1,18 @@
 /**
- * What was acknowledged of each key, and whether what is read keeps to it:
+ * What was acknowledged for each key, and the checks of reads against it:
  * - a read at QUORUM or ALL is not older than any write acknowledged at QUORUM or ALL before it began;
- * - a read that is said to be current is not older than those either, nor than any such read that ended before it began;
+ * - a read reported as current is not older than those either, nor than any such read that ended before it began;
  * - an update is given nothing older than such a read would find; a scan finds nothing older than a read at QUORUM does, and leaves
  *   out only what may have been deleted;
- * - a read at ONE finds what was written at ALL before it began, unless the layout has become another since: a new replica may lack it,
+ * - a read at ONE finds what was written at ALL before it began, unless the layout has changed since: a new replica may lack it,
  *   and a coordinator that has not heard of the new layout may ask a node that has not either;
- * - a stamp has one value, and is given once;
- * - in the end, when everything is well and repaired, all replicas have the same, and it is not older than anything that was ever
- *   acknowledged, at whichever level; but for what was at less than QUORUM when a node was said to be lost.
+ * - a stamp has one value, and is issued once;
+ * - at the end, after all repairs, all replicas are equal, and not older than anything that was ever acknowledged, at whichever
+ *   level, except for writes at less than QUORUM when a node was declared lost.
  */
 import { compareStamps, laterStamp, NO_STAMP, type ReadLevel, type Stamp, showStamp } from '@freshet/cells/records'
 
-/** After how many changes of the layout it was written, and under which layout. */
+/** The number of layout changes before the write, and the layout under which it was written. */
 interface Everywhere {
   readonly stamp: Stamp
   readonly change: number
@@ -22,15 +22,15 @@ interface Everywhere {
 interface KeyTruth {
   /** By a majority. */
   strong: Stamp
-  /** By a majority, or told as current. */
-  told: Stamp
+  /** By a majority, or reported as current. */
+  reported: Stamp
   /** At any level. */
   acknowledged: Stamp
   /** The latest tombstone that was dropped. */
   dropped: Stamp
   /** At ALL. */
   everywhere: Everywhere | undefined
-  /** The latest that was acknowledged, and how many are under way or may yet come to light. */
+  /** The latest acknowledged delete, and how many deletes are under way or have an unknown outcome. */
   deleted: Stamp
   deletesUnsure: number
   readonly values: Map<string, string | undefined>
@@ -48,7 +48,7 @@ export class CellsTruth {
 
   of(key: string): KeyTruth {
     const truth = this.#keys.get(key) ?? {
-      ...{ strong: NO_STAMP, told: NO_STAMP, acknowledged: NO_STAMP, dropped: NO_STAMP },
+      ...{ strong: NO_STAMP, reported: NO_STAMP, acknowledged: NO_STAMP, dropped: NO_STAMP },
       ...{ deleted: NO_STAMP, deletesUnsure: 0, everywhere: undefined },
       ...{ values: new Map(), stamps: new Map(), given: new Set<string>() },
     }
@@ -59,11 +59,11 @@ export class CellsTruth {
   given(key: string, stamp: Stamp): void {
     const { given } = this.of(key)
     const shown = showStamp(stamp)
-    if (given.has(shown)) this.#violate(`${shown} of ${key} was given twice`)
+    if (given.has(shown)) this.#violate(`${shown} of ${key} was issued twice`)
     given.add(shown)
   }
 
-  /** Call it when a write begins, and what it returns when it ends. */
+  /** Call this when a write begins, and the function that it returns when the write ends. */
   writing(key: string, value: string | undefined): (isUnknown: boolean) => void {
     const truth = this.of(key)
     if (value !== undefined) return () => {}
@@ -73,7 +73,7 @@ export class CellsTruth {
     }
   }
 
-  /** `mayBeLost`: it was under way when a node was lost. */
+  /** `mayBeLost`: the write was under way when a node was lost. */
   written(
     key: string,
     stamp: Stamp,
@@ -86,26 +86,26 @@ export class CellsTruth {
     if (value === undefined) truth.deleted = laterStamp(truth.deleted, stamp)
     if (!isStrong) return
     truth.strong = laterStamp(truth.strong, stamp)
-    truth.told = laterStamp(truth.told, stamp)
+    truth.reported = laterStamp(truth.reported, stamp)
   }
 
-  /** A node is lost, and what it alone had. */
+  /** A node is lost, along with what only that node had. */
   lose(): void {
     for (const truth of this.#keys.values()) truth.acknowledged = truth.strong
   }
 
-  /** Call it when a read begins, and what it returns when it ends. */
+  /** Call this when a read begins, and the function that it returns when the read ends. */
   reading(key: string, level: ReadLevel): (stamp: Stamp, value: string | undefined, isCurrent: boolean) => void {
-    const { strong, told } = this.of(key)
+    const { strong, reported } = this.of(key)
     return (stamp, value, isCurrent) => {
       this.#match(key, stamp, value)
       if (level === 'ONE' || (level === 'CURRENT' && !isCurrent)) return
-      const floor = isCurrent ? told : strong
+      const floor = isCurrent ? reported : strong
       if (this.#isOlder(key, stamp, floor)) {
-        this.#violate(`${showStamp(stamp)} of ${key} was read at ${level}, ${showStamp(floor)} was before`)
+        this.#violate(`${showStamp(stamp)} of ${key} was read at ${level} after ${showStamp(floor)}`)
       }
       const truth = this.of(key)
-      if (isCurrent) truth.told = laterStamp(truth.told, stamp)
+      if (isCurrent) truth.reported = laterStamp(truth.reported, stamp)
     }
   }
 
@@ -116,22 +116,24 @@ export class CellsTruth {
     truth.everywhere = written
   }
 
-  /** By who knows the layout of that epoch. */
+  /** For a coordinator that knows the layout of that epoch. */
   readingOne(key: string, epoch: number): (stamp: Stamp, change: number) => void {
     const { everywhere } = this.of(key)
     return (stamp, change) => {
       if (everywhere === undefined || everywhere.change !== change || epoch < everywhere.epoch) return
       if (!this.#isOlder(key, stamp, everywhere.stamp)) return
-      this.#violate(`${showStamp(stamp)} of ${key} was read at ONE, ${showStamp(everywhere.stamp)} was everywhere`)
+      this.#violate(
+        `${showStamp(stamp)} of ${key} was read at ONE, although ${showStamp(everywhere.stamp)} was on all replicas`,
+      )
     }
   }
 
   updating(key: string): (value: string | undefined) => void {
-    const { told } = this.of(key)
+    const { reported } = this.of(key)
     return value => {
       const stamp = value === undefined ? undefined : this.of(key).stamps.get(value)
-      if (stamp === undefined || compareStamps(stamp, told) >= 0) return
-      this.#violate(`${showStamp(stamp)} of ${key} was updated, ${showStamp(told)} was before`)
+      if (stamp === undefined || compareStamps(stamp, reported) >= 0) return
+      this.#violate(`${showStamp(stamp)} of ${key} was given to an update after ${showStamp(reported)}`)
     }
   }
 
@@ -143,18 +145,18 @@ export class CellsTruth {
       const { values, deleted, deletesUnsure } = this.of(key)
       const isDeleted = deletesUnsure > 0 || compareStamps(deleted, strong) > 0
       if (isDeleted || values.get(showStamp(strong)) === undefined) return
-      this.#violate(`${key} was not found by a scan, ${showStamp(strong)} was before`)
+      this.#violate(`${key} was not found by a scan after ${showStamp(strong)}`)
     }
   }
 
-  /** After all is repaired. */
+  /** After all repairs. */
   ended(key: string, stamps: readonly Stamp[]): void {
     const { acknowledged } = this.of(key)
     const distinct = [...new Set(stamps.map(showStamp))]
-    if (distinct.length > 1) this.#violate(`${key} is ${distinct.join(' and ')} in the end`)
+    if (distinct.length > 1) this.#violate(`${key} is ${distinct.join(' and ')} at the end`)
     for (const stamp of stamps.slice(0, 1)) {
       if (this.#isOlder(key, stamp, acknowledged)) {
-        this.#violate(`${key} is ${showStamp(stamp)} in the end, ${showStamp(acknowledged)} was acknowledged`)
+        this.#violate(`${key} is ${showStamp(stamp)} at the end, but ${showStamp(acknowledged)} was acknowledged`)
       }
     }
   }
@@ -165,7 +167,7 @@ export class CellsTruth {
     truth.dropped = laterStamp(truth.dropped, stamp)
   }
 
-  /** A key that was deleted may be gone without a trace. */
+  /** A deleted key may leave no trace. */
   #isOlder(key: string, stamp: Stamp, floor: Stamp): boolean {
     if (compareStamps(stamp, floor) >= 0) return false
     return compareStamps(stamp, NO_STAMP) !== 0 || compareStamps(this.of(key).dropped, floor) < 0

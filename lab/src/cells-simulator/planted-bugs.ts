@@ -1,13 +1,13 @@
-/** Rules that are broken on purpose, one at a time, to see that the checks notice it. */
+/** Rules that are broken on purpose, one at a time, to see that the checks detect it. */
 import type { Cells } from '@freshet/cells'
 
 export const PLANTED_BUGS = {
-  'dropped hint': 'hints are said to be kept, and are not',
-  'kept counter': 'a coordinator answers from memory after its time',
+  'dropped hint': 'hints are acknowledged, but not stored',
+  'kept counter': 'a coordinator answers from memory after its tenure',
   'early collection': 'a tombstone is dropped although a replica does not have it',
   'no wait': 'a claimant does not wait for the last holder',
-  'forgetful node': 'a node that crashes has lost its votes',
-  'sleeping clock': 'what a coordinator remembers does not age while its machine sleeps',
+  'forgetful node': 'a node that crashes loses its votes',
+  'sleeping clock': "a coordinator's memory does not age while its machine sleeps",
 } as const
 export type PlantedBug = keyof typeof PLANTED_BUGS
 
@@ -19,7 +19,7 @@ export function plant(bug: PlantedBug, cells: Cells): void {
   if (bug === 'no wait') tenures.isSilent = () => true
 }
 
-/** Drops tombstones wherever they are. */
+/** Drops tombstones on whichever nodes have them. */
 export async function collectEarly(cells: Cells, keys: readonly string[]): Promise<void> {
   await cells.restarting('tombstones', async view => {
     for (const key of keys) {

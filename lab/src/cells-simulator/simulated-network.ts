@@ -1,6 +1,6 @@
 /**
- * Simulated time for code that awaits: events happen in order, and after those of one moment everything that awaited them goes on
- * before the next moment comes. Nodes are called over a network that loses, delays and doubles messages.
+ * Simulated time for code that awaits. Events happen in order, and after the events of one moment everything that awaited them
+ * runs before the next moment begins. Nodes are called over a network that loses, delays and doubles messages.
  */
 import { setImmediate } from 'node:timers/promises'
 import type { Timing } from '@freshet/cells'
@@ -11,20 +11,20 @@ import type { Network } from '../simulator/network.js'
 import { Standstill } from '../simulator/standstill.js'
 
 export interface ClockSettings extends ClockError {
-  /** Whose it is. */
+  /** The owner's name. */
   readonly name: string
   readonly isOver: () => boolean
 }
 
 const STEPS_PER_MOMENT = 24
-/** Then the process may do something else. */
+/** After this many moments the process may do other work. */
 const MOMENTS_PER_TURN = 2000
 
 export class SimulatedNetwork {
   readonly #queue: EventQueue
   readonly #network: Network<string>
   readonly #sleeps = new Map<string, Standstill>()
-  /** Timers that went off and did nothing: whole moments of them are passed over. */
+  /** Timers that fired and did nothing: whole moments of them are skipped. */
   #idle = 0
   #moments = 0
 
@@ -33,7 +33,7 @@ export class SimulatedNetwork {
     this.#network = network
   }
 
-  /** What is sent to a sleeping machine arrives when it wakes, and by its clocks nothing happens before. */
+  /** Messages to a sleeping machine arrive when it wakes, and its timers do not fire before. */
   sleepOf(name: string): Standstill {
     const sleep = this.#sleeps.get(name) ?? new Standstill(this.#queue)
     this.#sleeps.set(name, sleep)
@@ -47,14 +47,14 @@ export class SimulatedNetwork {
       const busy = queue.done - this.#idle
       queue.runUntil(queue.nextMs)
       if (queue.done - this.#idle === busy) continue
-      // What was awaited goes on before this does; if that takes more steps, beside what comes next, and always in the same way.
+      // Code that awaited runs before this continues. If it takes more steps, it runs beside what comes next, in a fixed order.
       for (let step = 0; step < STEPS_PER_MOMENT; step++) await undefined
       if (++this.#moments % MOMENTS_PER_TURN === 0) await setImmediate()
     }
     if (!isOver()) queue.runUntil(endMs)
   }
 
-  /** Asks, there and back. What is lost on either way is never answered. */
+  /** A call and its answer. If a message is lost in either direction, there is no answer. */
   call<Answer>(from: string, to: string, answer: () => Answer | Promise<Answer>): Promise<Answer> {
     const send = (sender: string, receiver: string, arrive: () => void) =>
       this.#network.send(sender, receiver, () => this.sleepOf(receiver).whenOver(arrive))
@@ -71,7 +71,7 @@ export class SimulatedNetwork {
   }
 
   /**
-   * A clock of somebody's own, which runs a little wrong, and stands still while it sleeps; nothing happens by it any more when its
+   * The clock of one owner. It runs slightly wrong, and stands still while the owner sleeps. Its timers no longer fire when the
    * owner has ended.
    */
   clock({ name, offsetMs, rate, isOver }: ClockSettings): Timing {

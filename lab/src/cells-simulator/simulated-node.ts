@@ -1,4 +1,4 @@
-/** A simulated node of cells: an engine that keeps records and replaces them if they are as they were. What it has survives. */
+/** A simulated node of cells: an engine that keeps records and replaces them if they are unchanged. Its data survives crashes. */
 
 import type { NodePage, NodeRange, NodeValue, NodeWrite } from '@freshet/cells'
 import type { CellValue } from '@freshet/cells/records'
@@ -28,7 +28,7 @@ export class SimulatedEngine {
     return version
   }
 
-  /** As one that was never asked: only the cells are there. */
+  /** Like a node that was never asked to vote: only the cells are left. */
   forgetVotes(): void {
     for (const [key, value] of this.#values) {
       const record = JSON.parse(Buffer.from(value.body).toString()) as Record<string, unknown>

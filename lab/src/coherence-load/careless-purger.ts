@@ -1,4 +1,4 @@
-/** Purges what readers have lately asked for, at random and without regard to what is under way: a race with every fill. */
+/** Purges what readers have requested lately, at random and regardless of requests under way: a race with every fill. */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { RunningCache } from '../caches/cache-process.js'
 import type { Random } from '../harness/random.js'
@@ -31,7 +31,7 @@ export class CarelessPurger {
   }
 }
 
-/** nginx cannot purge: there the copy is fetched anew. False if the cache is down. */
+/** nginx cannot purge: there the copy is fetched again. False if the cache is down. */
 async function purge(cache: RunningCache, url: string): Promise<boolean> {
   const method = cache.kind === 'nginx' ? 'GET' : 'PURGE'
   const headers = { 'Freshet-Purge-Secret': cache.secret }
@@ -41,7 +41,7 @@ async function purge(cache: RunningCache, url: string): Promise<boolean> {
     await response.arrayBuffer()
     return true
   } catch {
-    // It is being restarted. Nothing relies on a purge.
+    // The cache is being restarted. Nothing relies on a purge.
     return false
   }
 }

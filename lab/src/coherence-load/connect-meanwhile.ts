@@ -1,7 +1,7 @@
-/** The first connection of a reader or a writer, made while servers and caches are killed and started again. */
+/** The first connection of a reader or a writer, made while servers and caches are killed and restarted. */
 import { type ConnectOptions, connect, type Database, FreshetError } from '@freshet/client'
 
-/** Tries until it succeeds. Undefined if the load is over first. */
+/** Tries until it succeeds. Undefined if the load ends first. */
 export async function connectMeanwhile(
   url: string,
   options: ConnectOptions,

@@ -1,4 +1,4 @@
-/** Clients that write straight to servers, past all caches, and note what was acknowledged. */
+/** Clients that write straight to servers, past all caches, and record what was acknowledged. */
 import { setTimeout as delay } from 'node:timers/promises'
 import { connect, FreshetError, type ObjectBucket } from '@freshet/client'
 import type { Random } from '../harness/random.js'
@@ -7,7 +7,7 @@ import type { RecordedHistory } from './recorded-history.js'
 import { BUCKET, type Item, itemOf, OBJECT_IDS } from './stored-items.js'
 
 export interface DirectWritersOptions {
-  /** Each writer has one of them. */
+  /** Each writer uses one of them. */
   readonly urls: readonly string[]
   readonly history: RecordedHistory
   readonly random: Random
@@ -15,7 +15,7 @@ export interface DirectWritersOptions {
   readonly pauseMs: number
 }
 
-/** Long, so that only what hangs fails, and not what has to wait for a busy processor. */
+/** Long, so that only a request that hangs fails, and not one that waits for a busy processor. */
 const CONNECT = { timeoutMs: 60_000 }
 const DELETE_SHARE = 0.05
 
@@ -26,7 +26,7 @@ export class DirectWriters {
     this.#options = options
   }
 
-  /** So that there is something to read. */
+  /** Writes initial objects, so that there is something to read. */
   async fill(): Promise<void> {
     const { urls, history } = this.#options
     const random = this.#options.random.fork('fill')
@@ -49,7 +49,7 @@ export class DirectWriters {
       try {
         await writeOne(items, history, random)
       } catch (error) {
-        // While the server is down. Whether the write took effect is unknown, and nothing is noted.
+        // The server is down. Whether the write took effect is unknown, and nothing is recorded.
         if (!(error instanceof FreshetError)) throw error
       }
       await delay(random.float() * 2 * pauseMs)

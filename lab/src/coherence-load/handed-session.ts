@@ -1,9 +1,9 @@
-/** A session that is handed on from one connection to the next while requests are under way, as a person moves from tab to tab. */
+/** A session that moves from one connection to the next while requests are under way, as when a user moves from tab to tab. */
 import { type ConnectOptions, connect, type Database, FreshetError } from '@freshet/client'
 import { sumOf } from '../harness/sum-of.js'
 import { connectMeanwhile } from './connect-meanwhile.js'
 
-/** A connection, and what was seen and written through it and those before it. */
+/** A connection, and what was seen and written through it and earlier connections. */
 export interface Incarnation<Record> {
   readonly db: Database
   readonly record: Record
@@ -14,14 +14,14 @@ export interface HandedSessionOptions<Record> {
   readonly connection: ConnectOptions
   /** What is known of the session so far; `before` is undefined for a new one. */
   readonly recordAfter: (before: Record | undefined) => Record
-  /** Codes of errors that a server that is down does not explain. */
+  /** Codes of errors that a stopped server does not explain. */
   readonly unexpected: ReadonlySet<string>
 }
 
 export interface SessionFigures {
-  /** Requests that got no answer, as while a server is down. */
+  /** Requests that got no answer, for example while a server was down. */
   readonly failed: number
-  /** How often a session was handed on. */
+  /** How often the session moved to another connection. */
   readonly handedOn: number
 }
 
@@ -30,7 +30,7 @@ interface Used<Record> extends Incarnation<Record> {
   isOver: boolean
 }
 
-/** Long, so that only what hangs fails, and not what has to wait for a busy processor. */
+/** Long, so that only a read that hangs fails, and not one that waits for a busy processor. */
 const READ_MS_MAX = 60_000
 const LANES = 3
 
@@ -44,7 +44,7 @@ export abstract class HandedSession<Record> implements SessionFigures {
     this.#options = options
   }
 
-  /** Several lanes at once, from the first connection to the end of the last. */
+  /** Runs several lanes at once, from the first connection to the end of the last. */
   async run(isOver: () => boolean): Promise<void> {
     const { url, recordAfter } = this.#options
     const db = await connectMeanwhile(url, this.#connectOptions, isOver)
@@ -54,7 +54,7 @@ export abstract class HandedSession<Record> implements SessionFigures {
     this.#now.db.close()
   }
 
-  /** One request after the other, until it is over. */
+  /** Sends one request after the other, until the load is over. */
   protected abstract lane(isOver: () => boolean): Promise<void>
 
   async handOn(): Promise<void> {

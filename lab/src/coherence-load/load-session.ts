@@ -1,6 +1,6 @@
 /**
- * One reader with several requests under way at once: it reads objects and lists in every mode, writes now and then
- * through the cache, and hands its session on to a new connection. Every read is checked.
+ * One reader with several requests under way at once. It reads objects and lists in every mode, writes now and then through the
+ * cache, and hands its session to a new connection. Every read is checked.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { type Stored, versionOf } from '@freshet/client'
@@ -20,9 +20,9 @@ export interface LoadSessionOptions {
   readonly history: Pick<RecordedHistory, 'acknowledgePut'>
   readonly checker: Pick<ReadChecker, 'begin' | 'end' | 'reads'>
   readonly random: Random
-  /** How long each of its lanes waits between two requests, on average; default 0. */
+  /** The average pause of each lane between two requests; default 0. */
   readonly pauseMs?: number
-  /** Called with the URLs, without the host, that were asked for. */
+  /** Called with the requested URLs, without the host. */
   readonly onUrl: (url: string) => void
 }
 
@@ -39,7 +39,7 @@ export class LoadSession extends HandedSession<SessionRecord> {
       url,
       connection: {
         ...{ fetch, refresh, staleness: STALENESS_MS },
-        // Else the caches would not be asked at all.
+        // Otherwise reads would be answered from memory, and not by the caches.
         memoryBytesMax: 0,
         onRead: ({ path, at }) => onUrl(at === undefined ? path : `${path}${path.includes('?') ? '&' : '?'}at=${at}`),
       },
@@ -81,7 +81,7 @@ export class LoadSession extends HandedSession<SessionRecord> {
     checker.end(read, foundIn(item), item?.served, performance.now())
   }
 
-  /** Counts as so many reads as there are objects in it. */
+  /** Counts once for each object in the group. */
   async #getGroup({ db, record }: Now): Promise<void> {
     const { random, checker } = this.#options
     const ids = random.pick(GROUPS)

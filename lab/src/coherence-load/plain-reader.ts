@@ -1,4 +1,4 @@
-/** Reads as the web does: whatever the nearest cache has. Held to the same staleness, to see what the caches do alone. */
+/** Reads as the web does, with whatever the nearest cache has. Judged by the same staleness, to see what the caches do alone. */
 import { setTimeout as delay } from 'node:timers/promises'
 import { parseEtag } from '@freshet/protocol'
 import type { Random } from '../harness/random.js'
@@ -13,7 +13,7 @@ export interface PlainReaderOptions {
   readonly random: Random
 }
 
-/** It reads until copies have become stale, which takes as long however often it reads. */
+/** It reads until copies have become stale, which takes the same time however often it reads. */
 const PAUSE_MS = 5
 
 export async function readPlainly(options: PlainReaderOptions, isOver: () => boolean): Promise<void> {
@@ -28,7 +28,7 @@ export async function readPlainly(options: PlainReaderOptions, isOver: () => boo
   }
 }
 
-/** Undefined if there was no answer, as after a cache was killed: its connections are found out to be dead one by one. */
+/** Undefined if there was no answer, as after a cache was killed: the client discovers its dead connections one by one. */
 async function ask(fetch: PlainReaderOptions['fetch'], url: string): Promise<{ found: Found | undefined } | undefined> {
   try {
     const response = await fetch(url, { method: 'GET' })

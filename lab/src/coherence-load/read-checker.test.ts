@@ -4,14 +4,14 @@ import { RecordedHistory } from './recorded-history.js'
 
 const ID = 'item1'
 
-/** Written at 1 and 2, acknowledged at 10 and 20 ms. */
+/** Writes acknowledged: 1 at 10 ms, 2 at 20 ms. */
 function scene() {
   const history = new RecordedHistory()
   history.acknowledgePut(ID, 1, 100, 10)
   history.acknowledgePut(ID, 2, 200, 20)
   const checker = new ReadChecker(history)
   const record = new SessionRecord()
-  /** The kinds of promises that a read broke which began then and got that. */
+  /** The kinds of promises broken by a read that began then and got that. */
   function broken(
     beganMs: number,
     ageMs: number,
@@ -26,7 +26,7 @@ function scene() {
   return { history, checker, record, broken }
 }
 
-describe('a read is held to', () => {
+describe('a read must reflect', () => {
   it('what was acknowledged longer ago than its mode allows', () => {
     const { broken } = scene()
     expect(broken(15, 0, 1)).toEqual([])
@@ -46,12 +46,12 @@ describe('a read is held to', () => {
     expect(broken(18, 100, 3)).toEqual([])
   })
 
-  it('what was written under the version that it got', () => {
+  it('exactly what was written under the version that it got', () => {
     const { broken } = scene()
     expect(broken(15, 0, 2, 100)).toEqual(['content'])
   })
 
-  it('what the session before it saw, where it was handed on', () => {
+  it('what the earlier session saw, if the session was handed on', () => {
     const { checker, record, broken } = scene()
     broken(15, 100, 2)
     const read = checker.begin(ID, new SessionRecord(record), 'a read', 100, 16)
@@ -60,12 +60,12 @@ describe('a read is held to', () => {
   })
 })
 
-describe('that there is nothing', () => {
-  it('is wrong where nothing was deleted', () => {
+describe('a read that finds nothing', () => {
+  it('is wrong if the object was not deleted', () => {
     expect(scene().broken(25, 0, undefined)).toContain('staleness')
   })
 
-  it('is right where it was deleted last, or is being deleted', () => {
+  it('is right if the object was deleted last, or is being deleted', () => {
     const { history, broken } = scene()
     history.beginDelete(ID)
     expect(broken(25, 0, undefined)).toEqual([])
@@ -73,7 +73,7 @@ describe('that there is nothing', () => {
     expect(broken(35, 0, undefined)).toEqual([])
   })
 
-  it('is wrong where it was written again, and counts as seen', () => {
+  it('is wrong if the object was written again, and counts as seen', () => {
     const { history, broken } = scene()
     history.beginDelete(ID)
     history.acknowledgeDelete(ID, 3, 30)
@@ -91,7 +91,7 @@ describe('that there is nothing', () => {
   })
 })
 
-it('the latest acknowledgement is due, also if acknowledgements come out of order', () => {
+it('must reflect the latest acknowledgement, even if acknowledgements come out of order', () => {
   const history = new RecordedHistory()
   history.acknowledgePut(ID, 5, 1, 10)
   history.acknowledgePut(ID, 4, 2, 20)

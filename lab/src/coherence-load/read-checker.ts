@@ -1,8 +1,8 @@
 /**
- * Judges reads by the recorded history. What a session is held to:
+ * Judges reads by the recorded history. What a session must see:
  * - staleness: everything acknowledged longer ago, when the read began, than its mode allows;
  * - monotonic: what the session had seen of this object before the read began, also under an earlier name (a token);
- * - own write: what it had written and been told so;
+ * - own write: what it had written, once acknowledged;
  * - content: a version is what was written under it.
  */
 import type { Position } from '@freshet/protocol'
@@ -10,7 +10,7 @@ import type { RecordedHistory } from './recorded-history.js'
 
 export type Promised = 'staleness' | 'monotonic' | 'own write' | 'content'
 
-/** What a session has seen and written. Handed on with its token. */
+/** What a session has seen and written. It moves with the session's token. */
 export class SessionRecord {
   readonly seen: Map<string, Position>
   readonly wrote: Map<string, Position>
@@ -25,13 +25,13 @@ export interface OpenRead {
   readonly id: string
   readonly record: SessionRecord
   readonly what: string
-  /** How old what it shows may be. */
+  /** The largest age that the read allows. */
   readonly ageMs: number
   readonly beganMs: number
   readonly least: readonly (readonly [Promised, Position])[]
 }
 
-/** What came back: undefined if there is no such object. */
+/** The result of a read: undefined if there is no such object. */
 export interface Found {
   readonly version: Position
   readonly number: number
@@ -40,7 +40,7 @@ export interface Found {
 export class ReadChecker {
   reads = 0
   readonly violations: Map<Promised, number> = new Map()
-  /** The first violations, to be told. */
+  /** The first violations, for the report. */
   readonly traces: string[] = []
   readonly #history: RecordedHistory
 
@@ -79,7 +79,7 @@ export class ReadChecker {
     seen.set(read.id, Math.max(changedAt ?? 0, seen.get(read.id) ?? 0))
   }
 
-  /** Something absent carries no version: the first delete that explains it counts, if one does. */
+  /** An absent object has no version: the first delete that explains the absence counts, if there is one. */
   #absentSince({ id, least }: OpenRead): Position | undefined {
     const highest = Math.max(...least.map(([, position]) => position))
     const since = this.#history.deleteSince(id, highest)

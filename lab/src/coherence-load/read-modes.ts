@@ -1,4 +1,4 @@
-/** The modes in which sessions read, and how old what they read may be in each. */
+/** The modes in which sessions read, and the largest age that each allows. */
 import { type ReadMode, within } from '@freshet/client'
 
 export interface TimedMode {
@@ -6,11 +6,11 @@ export interface TimedMode {
   readonly ageMs: number
 }
 
-/** What a session is asked for with `staleness`. */
+/** The `staleness` of the sessions. */
 export const STALENESS_MS = 300
 const WITHIN_MS = 100
 
-/** To pick from: `sessionTimes` times as often `session` as each of the others. */
+/** A list to pick from: `session` occurs `sessionTimes` times as often as each of the others. */
 export function readModes(sessionTimes: number): readonly TimedMode[] {
   return [
     ...Array.from({ length: sessionTimes }, (): TimedMode => ({ mode: 'session', ageMs: STALENESS_MS })),

@@ -1,12 +1,12 @@
 /**
- * What is known to have been written, and since when, as the writers were told. Reads are judged by it.
+ * Which writes are known, and since when, by the acknowledgements that writers got. Reads are judged by it.
  *
- * A change is known once its writer has been told; by then it may have been visible for a while. So what a read must at
- * least reflect is never overstated.
+ * A change is known once its writer has the acknowledgement; by then it may have been visible for a while. So the history never
+ * overstates what a read must reflect.
  */
 import type { Position } from '@freshet/protocol'
 
-/** What of an object is due at a time: the last change acknowledged before it. Changed at 0: never. */
+/** What reads must reflect at a time: the last change acknowledged before it. Changed at 0: never. */
 interface Known {
   readonly acknowledgedMs: number
   /** The highest so far. */
@@ -17,7 +17,7 @@ interface ObjectHistory {
   readonly known: Known[]
   /** Positions of acknowledged deletes, ascending. */
   readonly deletes: Position[]
-  /** Deletes that are under way, and those of which nobody knows what became of them. */
+  /** Deletes that are under way, and those with an unknown outcome. */
   deletesUnknown: number
 }
 
@@ -26,7 +26,7 @@ export class RecordedHistory {
   readonly #numbers = new Map<Position, number>()
   writes = 0
 
-  /** To be called before the delete is sent. */
+  /** Call this before sending the delete. */
   beginDelete(id: string): void {
     this.#of(id).deletesUnknown++
   }
@@ -44,7 +44,7 @@ export class RecordedHistory {
     this.#of(id).deletesUnknown--
   }
 
-  /** `number` is what was written, and was written only once. */
+  /** `number` identifies the value, and was written only once. */
   acknowledgePut(id: string, position: Position, number: number, nowMs: number): void {
     this.#numbers.set(position, number)
     this.#acknowledge(id, position, nowMs)
@@ -64,8 +64,8 @@ export class RecordedHistory {
   }
 
   /**
-   * The first delete that makes an object absent for somebody who must see at least `least`. 0 if that may be one that
-   * nobody was told of; undefined if there is none.
+   * The first delete that makes an object absent for a reader that must see at least `least`. 0 if that may be an unacknowledged
+   * delete; undefined if no delete explains the absence.
    */
   deleteSince(id: string, least: Position): Position | undefined {
     const { deletes, deletesUnknown } = this.#of(id)
@@ -73,12 +73,12 @@ export class RecordedHistory {
     return deletes.find(position => position >= least) ?? (deletesUnknown > 0 || isNeverWritten ? 0 : undefined)
   }
 
-  /** What was written at that position, if that is known. */
+  /** The number written at that position, if known. */
   numberAt(position: Position): number | undefined {
     return this.#numbers.get(position)
   }
 
-  /** Nearly always the latest. Who writes from a browser tells a moment later. */
+  /** Nearly always the latest. A writer in a browser reports its write a moment later. */
   #acknowledge(id: string, position: Position, acknowledgedMs: number): void {
     const { known } = this.#of(id)
     const later: Known[] = []

@@ -1,6 +1,6 @@
 /**
- * Many sessions read through caches, while writers write past them and through them, answers come late, and copies are
- * purged at random; with faults, caches and the server are killed and started again meanwhile. Every read is checked.
+ * Many sessions read through caches, while writers write past them and through them, answers come late, and copies are purged at
+ * random. With faults, caches and the server are also killed and restarted. Every read is checked.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { startFleetOrigin } from '../caches/fleet-origin.js'
@@ -22,21 +22,21 @@ import type { CheckedReads } from './stale-reads.js'
 
 export interface LoadOptions {
   readonly topology: Topology
-  /** Two servers over it; one over an embedded store if undefined. */
+  /** Two servers over this engine; one server over an embedded store if undefined. */
   readonly engine?: EngineName
   readonly random: Random
-  /** It goes on until so many reads have been checked. */
+  /** The run goes on until this many reads have been checked. */
   readonly reads: number
   readonly plainReads: number
   readonly lifetimeMs: number
-  /** How often the server and a cache, in turn, are killed, and how often at most; never if undefined. */
+  /** How often the server and a cache, in turn, are killed, and how many times at most; never if undefined. */
   readonly faults?: { readonly intervalMs: number; readonly countMax: number }
   readonly onProgress?: (reads: number) => void
 }
 
 export interface LoadResult extends CheckedReads, SessionFigures {
   readonly violationsBy: Readonly<Partial<Record<Promised, number>>>
-  /** Of the requests for objects and lists, how many the server did not get to see. */
+  /** The share of requests for objects and lists that did not reach the server. */
   readonly hitShare: number
   readonly writes: number
   readonly purges: number
@@ -48,7 +48,7 @@ export interface LoadResult extends CheckedReads, SessionFigures {
 const READERS = 16
 const WRITERS = { count: 2, pauseMs: 40 }
 const PURGE_PAUSE_MS = 10
-/** It takes a while until something is stale. */
+/** Copies become stale only after a while. */
 const PLAIN_MS_MIN = 1500
 const REFRESHES = ['on-demand', 'poll', 'push'] as const
 
@@ -107,7 +107,7 @@ class Load {
     ])
   }
 
-  /** The same writers, and the same caches as they are now. */
+  /** With the same writers, and the same caches in their current state. */
   async #runPlainly(): Promise<{ naiveReads: number; naiveViolations: number }> {
     const { plainReads, random } = this.#options
     const { url, fetch } = this.#running

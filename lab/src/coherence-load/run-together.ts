@@ -1,16 +1,16 @@
-/** What a load is made of (readers, writers, faults), all of it at the same time. */
+/** Runs the parts of a load (readers, writers, faults) at the same time. */
 
-/** A run that takes longer than this for each read is stuck. */
+/** A run is stuck if it takes longer than this per read. */
 export const READ_MS_MAX = 50
 
 export interface TogetherOptions {
-  /** Asked again and again by every part. */
+  /** Every part calls this again and again. */
   readonly isDone: () => boolean
-  /** A run that takes longer ends all the same. */
+  /** A run that takes longer ends anyway. */
   readonly msMax: number
 }
 
-/** Returns when all parts have ended. The first that fails ends the others, and its error is thrown. */
+/** Returns when all parts have ended. The first failure ends the other parts, and its error is thrown. */
 export async function runTogether(
   { isDone, msMax }: TogetherOptions,
   start: (isOver: () => boolean) => readonly Promise<void>[],

@@ -1,4 +1,4 @@
-/** How experiments report reads that were older than promised: the verdicts, and the chart of plain reads beside sessions. */
+/** How experiments report reads that were older than promised: the verdicts, and the chart of plain reads and sessions. */
 import type { BarsChart } from '../harness/chart.js'
 import type { Cell, Verdict } from '../harness/experiment.js'
 import { sumOf } from '../harness/sum-of.js'
@@ -44,7 +44,7 @@ export function rangeOf(shares: readonly number[]): string {
   return `${formatPercent(Math.min(...shares))} to ${formatPercent(Math.max(...shares))}`
 }
 
-/** A pair of bars for each name. Results of the same name count alike. */
+/** A pair of bars for each name. Results with the same name are added up. */
 export function staleReadsChart<Result extends CheckedReads>(
   title: string,
   results: readonly Result[],
@@ -59,7 +59,7 @@ export function staleReadsChart<Result extends CheckedReads>(
   return {
     kind: 'bars',
     title,
-    subtitle: 'a read is stale if it misses what was acknowledged longer ago than its mode allows, or goes back',
+    subtitle: 'a read is stale if it misses a write acknowledged longer ago than its mode allows, or goes back',
     y: { name: 'share of the reads', percent: true, min: 0 },
     categories: names,
     series: [

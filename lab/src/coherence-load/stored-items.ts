@@ -1,15 +1,15 @@
-/** What the load is about: some objects, every fifth of which is large enough to be compressed on the way. */
+/** The objects of the load, every fifth of which is large enough to be compressed in transit. */
 import type { Random } from '../harness/random.js'
 
 export interface Item {
-  /** Written only once, so that it tells which write this is. */
+  /** Unique, so that it identifies the write. */
   readonly number: number
   readonly padding: string
 }
 
 export const BUCKET = 'load/items'
 export const OBJECT_IDS: readonly string[] = Array.from({ length: 50 }, (_, i) => `item${i}`)
-/** What is read together. */
+/** Objects that are read together. */
 export const GROUPS: readonly (readonly string[])[] = Array.from({ length: 5 }, (_, i) =>
   OBJECT_IDS.slice(10 * i, 10 * i + 10),
 )

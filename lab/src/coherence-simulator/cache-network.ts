@@ -1,6 +1,6 @@
 /**
- * The ways between readers, caches and servers: messages take time, sometimes long, overtake one another, and replies are lost. A
- * requester whose reply is lost gives up after the longest time an answer may take.
+ * The connections between readers, caches and servers. Messages take time, sometimes long, overtake one another, and replies are
+ * lost. A requester whose reply is lost gives up after the longest time that an answer may take.
  */
 import type { Path } from '@freshet/protocol'
 import type { Random } from '../harness/random.js'

@@ -7,7 +7,7 @@ import type { Reply } from './wire.js'
 
 const PATH = '/db/shop/b0/1'
 
-/** The object changed at position 1 at time 0, and at position 2 at time 1000. It is 5000 now. */
+/** The object changed at position 1 at time 0, and at position 2 at time 1000. The time is now 5000. */
 function setUp() {
   const queue = new EventQueue()
   const history = new TrueHistory(queue, 1000)
@@ -27,7 +27,7 @@ function setUp() {
   return { read, record, checker }
 }
 
-it('finds a read that misses what was visible longer ago than its mode allows', () => {
+it('reports a read that misses a change visible longer ago than its mode allows', () => {
   expect(setUp().read(1, 'session')).toEqual([])
   expect(setUp().read(1, { withinMs: 4001 })).toEqual([])
   expect(setUp().read(1, { withinMs: 3999 })).toEqual(['staleness'])
@@ -35,12 +35,12 @@ it('finds a read that misses what was visible longer ago than its mode allows', 
   expect(setUp().read(2, 'current')).toEqual([])
 })
 
-it('finds a read that is older than its session', () => {
+it('reports a read that is older than its session', () => {
   expect(setUp().read(1, 'session', 1)).toEqual([])
   expect(setUp().read(1, 'session', 2)).toEqual(['position'])
 })
 
-it('finds a read that goes back, or misses an own write, also in the session that continues', () => {
+it('reports a read that goes back, or misses an own write, also in a continued session', () => {
   const seen = setUp()
   seen.read(2, 'session')
   expect(seen.read(1, 'session')).toEqual(['monotonic'])
@@ -51,7 +51,7 @@ it('finds a read that goes back, or misses an own write, also in the session tha
   expect(written.checker.first?.trace).toContain('should have got the one at 2')
 })
 
-it('finds nothing wrong with mode any, but remembers what it showed', () => {
+it('accepts any copy in mode any, but remembers what it showed', () => {
   const { read } = setUp()
   expect(read(1, 'any', 2)).toEqual([])
   read(2, 'any')

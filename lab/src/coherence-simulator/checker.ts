@@ -1,11 +1,11 @@
 /**
- * Judges every read by the true history. What it holds a session to:
+ * Judges every read by the true history. What a session must see:
  * - staleness: everything visible longer ago than the mode allows, when the read began;
  * - position: everything up to the session's position, when it chose the URL;
  * - monotonic: what the session had seen of this path before the read began;
- * - own write: what it had written and been told so.
+ * - own write: what it had written, once acknowledged.
  *
- * "Visible" is stricter than "acknowledged": a commit is visible before its writer hears of it.
+ * "Visible" is stricter than "acknowledged": a commit is visible before its writer gets the acknowledgement.
  */
 import type { ReadMode } from '@freshet/core/coherence'
 import type { Path, Position } from '@freshet/protocol'
@@ -19,7 +19,7 @@ export interface Violation {
   readonly trace: string
 }
 
-/** What a session has seen and written, as it could know itself; handed on with its token. */
+/** What a session has seen and written, as far as it can know; it moves with the session's token. */
 export class SessionRecord {
   readonly seen: Map<Path, Position>
   readonly wrote: Map<Path, Position>
@@ -34,14 +34,14 @@ export class SessionRecord {
   }
 }
 
-/** A read under way, and what it is held to. */
+/** A read under way, and what it must reflect. */
 export interface OpenRead {
   readonly reader: string
   readonly path: Path
   readonly mode: ReadMode
   readonly beganMs: number
   readonly record: SessionRecord
-  /** Each: the change must be at least as late as the last one of this path up to here. */
+  /** For each promise: the read must return a version at least as late as the path's last change up to this position. */
   readonly leastStale: Position
   readonly leastSeen: Position
   readonly leastWritten: Position
@@ -50,7 +50,7 @@ export interface OpenRead {
 export interface Answered {
   readonly at: Position | undefined
   readonly reply: Reply
-  /** The session's, when it chose the URL. */
+  /** The session's position when it chose the URL. */
   readonly position: Position
 }
 
@@ -86,7 +86,7 @@ export class Checker {
   end(read: OpenRead, answered: Answered, nowMs: number): void {
     this.reads++
     const { content } = answered.reply
-    if (content.kind !== 'object') throw new TypeError('A read was answered with something else.')
+    if (content.kind !== 'object') throw new TypeError('A read got an answer that is not an object.')
     const { changedAt } = content
     if (read.mode !== 'any') this.#check(read, answered, changedAt, nowMs)
     const { seen } = read.record

@@ -1,8 +1,8 @@
 /**
- * A stream of events from one server process to one reader, with real clocks at both ends (`core/clock/server-clock.ts`): the start is the
- * exchange, and each event is stamped before the store is asked. The server asks again and again, one question at a time; a question waits
- * while the process or its connection stands still, and may be answered from before that. Some events are lost. When the process is
- * down, or at random, the stream goes to another.
+ * A stream of events from one server process to one reader, with real clocks at both ends (`core/clock/server-clock.ts`): the
+ * start is the exchange, and each event is stamped before the server asks the store. The server asks again and again, one request
+ * at a time. A request waits while the process or its connection stalls, and its answer may be from before the stall. Some events
+ * are lost. When the process is down, or at random, the stream moves to another process.
  */
 import { ServerClock } from '@freshet/core/clock'
 import type { ChangesEvent } from '@freshet/protocol'
@@ -30,7 +30,7 @@ export class EventStream {
   #clockMs = 0
   #sent = 0
   #arrivedMs = 0
-  /** Counts the streams: what comes on an old one is not listened to. */
+  /** Counts the streams: events of an old stream are ignored. */
   #opened = 0
 
   constructor(options: EventStreamOptions) {
@@ -85,7 +85,7 @@ export class EventStream {
     const { random, bug } = this.#options
     const worker = this.#worker
     const stampedMs = this.#stampMs()
-    // The store has answered, and the answer is on its way; or it has not.
+    // Either the store has answered, and the answer is on its way, or it has not.
     const answered = random.float() < 0.5 ? this.#changes() : undefined
     worker.stall.whenOver(() => {
       if (opened !== this.#opened) return

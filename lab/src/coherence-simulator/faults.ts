@@ -1,6 +1,6 @@
 /**
- * What befalls servers, readers and clocks: crashes of one or all, servers, connections and readers that stand still, a wall clock that jumps,
- * lifetimes that are changed.
+ * Faults of servers, readers and clocks: crashes of one or all servers, stalls of servers, connections and readers, a wall clock
+ * that jumps, and changed lifetimes.
  */
 import type { Random } from '../harness/random.js'
 import type { EventQueue } from '../simulator/event-queue.js'
@@ -47,7 +47,7 @@ function stallMs(random: Random): number {
   return 100 * 100 ** random.float()
 }
 
-/** By up to an hour, either way, for a while. */
+/** By up to an hour, forwards or back, for a while. */
 function jumpWall({ queue, history, random }: FaultsOptions): void {
   history.wallErrorMs = (random.float() - 0.3) * 3_600_000
   queue.after(random.float() * 15_000, () => {

@@ -1,33 +1,33 @@
-/** What is simulated: how caches behave, and how networks and servers fail. */
+/** What the simulation covers: how caches behave, and how networks and servers fail. */
 import { createRandom } from '../harness/random.js'
 
-/** Each is something that a cache in use was seen to do, or is allowed to. */
+/** Each is behaviour that a cache in use showed, or that the standard allows. */
 export interface CacheBehaviour {
-  /** Serves copies so long past their expiry, and fetches in the background. */
+  /** Serves copies for this long past their expiry, and fetches in the background. */
   readonly graceMs: number
-  /** Counts the age that a copy already had. nginx does not. */
+  /** Counts the age that a copy had when it arrived. nginx does not. */
   readonly countsAge: boolean
-  /** Says how old a copy is. nginx does not: a cache that keeps a copy of a copy then takes it for new. */
+  /** Reports how old a copy is. nginx does not: a cache that keeps a copy of a copy then takes it for new. */
   readonly sendsAge: boolean
-  /** Adds the time on the way to that age, as RFC 9111 says. */
+  /** Adds the network delay to that age, as RFC 9111 says. */
   readonly countsDelay: boolean
-  /** A fill that comes late overwrites a newer copy. */
+  /** A late fill overwrites a newer copy. */
   readonly goesBackwards: boolean
-  /** Joins a request to one for the same URL that is under way. */
+  /** Joins a request to one under way for the same URL. */
   readonly collapses: boolean
-  /** Keeps answers for what is not there, although told not to. */
+  /** Keeps answers for absent objects, against the headers. */
   readonly keepsAbsent: boolean
-  /** Ignores the wish of a client to get past it. */
+  /** Ignores a client's request to bypass it. */
   readonly ignoresReload: boolean
-  /** Removes headers it does not know. */
+  /** Removes unknown headers. */
   readonly stripsPosition: boolean
   /** Drops its copy of the plain URL when a write passes through. */
   readonly dropsOnWrite: boolean
-  /** Keeps heads of the sketch for so long, although told not to. */
+  /** Keeps heads of the sketch for this long, against the headers. */
   readonly keepsHeadsMs: number
-  /** Keeps everything that may be kept at least for so long, whatever the server says. */
+  /** Keeps every cacheable answer for at least this long, whatever the server says. */
   readonly lifetimeMsMin: number
-  /** What does not count in the names of its copies: nothing, the nonces of heads, or all queries. */
+  /** What the cache ignores when it names its copies: nothing, the nonces of heads, or all queries. */
   readonly leavesOut: 'nothing' | 'nonces' | 'queries'
 }
 
@@ -43,7 +43,7 @@ export interface Mix {
   readonly thinkMs: number
   readonly writesPerSecond: number
   readonly browser: CacheBehaviour
-  /** Forward proxies, each in front of a reverse one. */
+  /** Forward proxies, each in front of a reverse proxy. */
   readonly forward: readonly CacheBehaviour[]
   /** Next to the server. */
   readonly reverse: readonly CacheBehaviour[]
@@ -54,8 +54,8 @@ export interface Mix {
 }
 
 /**
- * How readers use caches. freshet: as a Session decides. revalidate: what the sketch names is asked for past the caches,
- * under its plain URL (the thesis). plain: as the web does, without any sketch.
+ * How readers use caches. freshet: as a Session decides. revalidate: requests what the sketch names past the caches, under its
+ * plain URL (the thesis). plain: as the web does, without a sketch.
  */
 export type Strategy = 'freshet' | 'revalidate' | 'plain'
 
@@ -91,7 +91,7 @@ const NASTY: CacheBehaviour = {
   leavesOut: 'nothing',
 }
 
-/** Copies of its copies live twice as long; only their position tells. */
+/** Copies of its copies live twice as long; only their position shows that. */
 const NGINX: CacheBehaviour = { ...NASTY, countsAge: false, sendsAge: false }
 const HIDING_AGE: CacheBehaviour = { ...NGINX, graceMs: 0, countsDelay: true }
 const BROWSER: CacheBehaviour = { ...TAME, keepsAbsent: true }
@@ -114,8 +114,8 @@ const WORST: Omit<Mix, 'name'> = withSlack({
 })
 
 /**
- * What the slack must cover: for each cache in a row, what it serves past expiry, the second by which Age is rounded, and
- * the time on the way if it does not count that; and once, the time from a commit's stamp to its being visible.
+ * What the slack must cover. For each cache in a row: the time that it serves past expiry, the second by which Age is rounded,
+ * and the network delay if it does not count that. And once: the time between a commit's stamp and its visibility.
  */
 function slackMsFor(mix: Pick<Mix, 'browser' | 'forward' | 'reverse' | 'responseMsMax' | 'commitMsMax'>): number {
   const rows = [[mix.browser], mix.forward, mix.reverse]
@@ -139,13 +139,13 @@ export const MIXES: Readonly<Record<MixName, Mix>> = {
     ...withSlack({ ...WORST, browser: TAME, forward: [TAME, TAME], reverse: [TAME, TAME], hasFaults: false }),
     name: 'tame',
   },
-  /** Everything that was measured, at once. */
+  /** All the measured behaviour at once. */
   worst: { ...WORST, name: 'worst' },
   /** Copies that live shorter than the grace. */
   short: { ...WORST, name: 'short', lifetimeMs: 4000, writesPerSecond: 6 },
-  /** More than can be listed one by one. */
+  /** More changes than can be listed one by one. */
   busy: { ...WORST, name: 'busy', lifetimeMs: 20_000, writesPerSecond: 60, durationMs: 200_000 },
-  /** Copies live two or three lifetimes, which the window does not cover: only the position in the answers tells. */
+  /** Copies live two or three lifetimes, which the window does not cover: only the position in the answers shows that. */
   'hidden age': {
     ...withSlack({ ...WORST, forward: [HIDING_AGE, HIDING_AGE], reverse: [HIDING_AGE, HIDING_AGE] }),
     name: 'hidden age',
@@ -154,7 +154,7 @@ export const MIXES: Readonly<Record<MixName, Mix>> = {
   },
 }
 
-/** Caches that behave as it comes, within what the slack covers, and keep positions: nothing need be refused for long. */
+/** Caches with random behaviour that the slack covers, and that keep positions: no answer need be refused for long. */
 export function drawMix(seed: number): Mix {
   const random = createRandom(seed).fork('mix')
   const hidesAge = random.float() < 0.4
@@ -178,7 +178,7 @@ export function drawMix(seed: number): Mix {
   return { ...withSlack({ ...WORST, ...caches, lifetimeMs }), name: `drawn from ${seed}`, durationMs: 300_000 }
 }
 
-/** Each is a fault against which no slack helps, or one that makes such a fault worse. */
+/** Each is a fault that no slack covers, or one that makes such a fault worse. */
 const FAULTS: Readonly<Record<string, Partial<CacheBehaviour>>> = {
   'serves long past expiry': { graceMs: 600_000 },
   'overrides lifetimes': { lifetimeMsMin: 600_000 },

@@ -1,4 +1,4 @@
-/** A checker that finds nothing proves nothing: here it must find. */
+/** A checker that never reports anything proves nothing: here it must report violations. */
 import { describe, expect, it } from 'vitest'
 import type { Promised } from './checker.js'
 import { type CacheBehaviour, MIXES, type Mix } from './mix.js'
@@ -44,7 +44,7 @@ const REFUSED: readonly PlantedBug[] = [
   'old state under ?at=',
 ]
 
-it('every bug that can be planted is planted below', () => {
+it('every bug in the list is planted below', () => {
   expect(new Set([...PLANTED.map(([bug]) => bug), ...REFUSED])).toEqual(new Set(Object.keys(PLANTED_BUGS)))
 })
 
@@ -55,14 +55,14 @@ describe('the simulation finds', () => {
     expect(result.trace).toContain(`seed 1, mix ${mix.name}, planted: ${bug}`)
   })
 
-  it('reads that go back when nothing is kept of what was seen', () => {
+  it('reads that go back when a session forgets what it has seen', () => {
     const mix = { ...MIXES.worst, durationMs: MIXES.worst.durationMs / 2 }
     const { violationsBy } = simulate({ mix, seed: 1, bug: 'floors not kept' })
     expect(violationsBy.has('monotonic')).toBe(true)
   })
 })
 
-describe('a server that forgets too early, or answers from the past, costs answers that are refused, and never a stale one:', () => {
+describe('a server that forgets too early, or answers from the past, causes refused answers, and never a stale one:', () => {
   const mix: Mix = {
     ...MIXES.tame,
     name: 'tame, with crashes',
@@ -70,7 +70,7 @@ describe('a server that forgets too early, or answers from the past, costs answe
     lifetimeMs: 20_000,
     durationMs: 200_000,
   }
-  // Whether a crash or a lowered lifetime falls where the bug matters is luck: three seeds have at least one that does.
+  // Whether a crash or a lowered lifetime hits where the bug matters is luck: among three seeds, at least one does.
   const SEEDS = [1, 2, 3]
   const refusedWithoutBug = SEEDS.reduce((sum, seed) => sum + simulate({ mix, seed }).refused, 0)
 
@@ -86,7 +86,7 @@ describe('a server that forgets too early, or answers from the past, costs answe
   })
 })
 
-describe('faulty caches are found out, and never believed:', () => {
+describe('faulty caches are detected, and never believed:', () => {
   it.each([
     ['a row of caches that hide both the age of copies and their position', HIDING_ALL],
     ['caches that leave out queries and remove positions', LEAVING_OUT_QUERIES],

@@ -1,4 +1,4 @@
-/** A reader: a real Session, a browser cache, and an owner who fetches what the session decides. */
+/** A reader: a real Session, a browser cache, and code that fetches what the session decides. */
 import { ServerClock } from '@freshet/core/clock'
 import {
   decodeFilter,
@@ -21,10 +21,10 @@ import { SEED } from './server-worker.js'
 import { objectRequest, type Reply, type Request, type Upstream } from './wire.js'
 
 const ATTEMPTS_MAX = 6
-/** As the client's reader: as it comes, past the caches that heed requests, and at the session's own position. */
+/** As the client's reader does: normally, then past the caches that heed requests, then at the session's own position. */
 const WAYS_MAX = 3
 
-/** Of one read: how often something was asked for, and how often what came was refused in each way. */
+/** Counts of one read: how many attempts, and in how many ways the answers were refused. */
 interface Tries {
   readonly attempts: number
   readonly ways: number
@@ -35,7 +35,7 @@ type Refreshed = 'done' | 'lost' | 'replayed'
 export interface ReaderOptions {
   readonly name: string
   readonly stalenessMs: number
-  /** The reader's own clock is off by so much. It goes on while the reader sleeps or stands still. */
+  /** The error of the reader's own clock, which continues while the reader sleeps or stalls. */
   readonly clockErrorMs: number
   readonly queue: EventQueue
   readonly checker: Checker
@@ -53,7 +53,7 @@ export class Reader {
   untrustworthy = 0
   heads = 0
   session: Session
-  /** What heads say of the store's clock. Only a planted bug judges events by it. */
+  /** The store's clock, as heads report it. Only a planted bug judges events by it. */
   readonly storeClock: ServerClock = new ServerClock()
   record: SessionRecord = new SessionRecord()
   readonly #options: ReaderOptions
@@ -70,12 +70,12 @@ export class Reader {
     return this.#options.name
   }
 
-  /** By its own clock. */
+  /** By the reader's own clock. */
   get nowMs(): number {
     return this.#options.queue.nowMs + this.#options.clockErrorMs
   }
 
-  /** Goes on where another session is now. */
+  /** Continues from the current state of another session. */
   continueFrom(other: Reader): void {
     this.session = new Session({ stalenessMs: this.#options.stalenessMs, token: other.session.token })
     this.record = new SessionRecord(other.record)
@@ -88,7 +88,7 @@ export class Reader {
     this.#attempt(read, this.session, { attempts: 0, ways: 0 }, done)
   }
 
-  /** On its way to the server. */
+  /** Called when a write passes on its way to the server. */
   passWrite(path: Path): void {
     this.#options.upstream.passWrite(path)
   }
@@ -98,7 +98,7 @@ export class Reader {
     if (this.#options.bug !== 'floors not kept') this.session.wrote([path], position)
   }
 
-  /** `asOfMs`: by its own clock, as the stream knows it. */
+  /** `asOfMs`: by the reader's own clock, as the stream knows it. */
   push(event: ChangesEvent, asOfMs: number): void {
     if (this.isAsleep) return
     const ignoresGaps = this.#options.bug === 'gaps in events ignored'
@@ -129,7 +129,7 @@ export class Reader {
     const { position } = session
     upstream.fetch(objectRequest(read.path, at, way > 0 || isRevalidation), reply => {
       if (reply === undefined) return again(0)
-      // Where more is asked for by now than when this left, no cache is to blame.
+      // If the session requires more by now than when this request was sent, no cache is to blame.
       if (!this.#accepts(session, read, at, reply)) {
         return again((this.#at(read, session, way) ?? 0) <= (at ?? 0) ? 1 : 0)
       }
@@ -186,7 +186,7 @@ export class Reader {
     })
   }
 
-  /** As the client reads it. Undefined if a whole head must be asked for. */
+  /** Reads a head as the client does. Undefined if the reader must request a whole head. */
   #readHead(
     session: Session,
     text: string,
@@ -233,13 +233,13 @@ export class Reader {
     try {
       session.installHead(head, after, decoded, asked)
     } catch (error) {
-      // Another head came first, and this one does not join on any more: whoever waits asks again.
+      // Another head came first, and this one no longer connects to it: the caller asks again.
       if (!(error instanceof FreshetError && error.code === 'ANSWER_INVALID')) throw error
     }
   }
 }
 
-/** The same changes, as if nothing else had happened since an earlier position. */
+/** The same changes, as if no others had happened since an earlier position. */
 function beginningAt(from: Position, event: ChangesEvent): ChangesEvent {
   const { to, changes } = unpackChanges(event.from, event.changes)
   return { ...event, from, changes: packChanges(from, to, changes) }

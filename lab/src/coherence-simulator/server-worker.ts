@@ -1,9 +1,9 @@
 /**
- * A server process: follows the log into a sketch of its own, late and at times of its own, but catches up before it
- * answers for coherence. It forgets everything in a crash, except what the store remembers.
+ * A server process. It follows the log into its own sketch, late and at its own times, but catches up before it answers for
+ * coherence. It forgets everything in a crash, except for what the store remembers.
  *
- * It may stand still, or the connection over which it is told the store's time. What it takes for that time then goes no further than a
- * lease; afterwards it catches up.
+ * The process may stall, or the connection over which it learns the store's time. Its estimate of that time then advances by at
+ * most a lease; afterwards it catches up.
  */
 import { createBloom, encodeBloom } from '@freshet/bloom'
 import { createSketch, formatNews, Lifetimes, packChanges, type Sketch, unpackChanges } from '@freshet/core/coherence'
@@ -36,13 +36,13 @@ export interface ServerWorkerOptions {
 
 export class ServerWorker {
   isUp = true
-  /** It answers nothing meanwhile, also if it is down by then. */
+  /** The process answers nothing during a stall, even if it goes down meanwhile. */
   readonly stall: Standstill
   readonly #options: ServerWorkerOptions
   #sketch: Sketch
   #lifetimes: Lifetimes
   #usedMs = -1
-  /** How many commits of the log it has read. */
+  /** How many commits of the log the process has read. */
   #read = 0
   #bootMs = 0
   #rate = 1
@@ -56,12 +56,12 @@ export class ServerWorker {
     this.#sketch = this.#createSketch()
   }
 
-  /** Its own monotonic clock. */
+  /** The process's own monotonic clock. */
   processMs(): number {
     return (this.#options.queue.nowMs - this.#bootMs) * this.#rate
   }
 
-  /** What it takes for the store's time. */
+  /** The process's estimate of the store's time. */
   storeMs(): number {
     const storeMs = this.#options.history.nowMs()
     return this.#isClockStalled ? Math.min(storeMs, this.#clockStall.storeMs + LEASE_MS) : storeMs
@@ -76,7 +76,7 @@ export class ServerWorker {
     this.stallClock(ms)
   }
 
-  /** The connection stands still over which it is told the store's time; all others are well. */
+  /** Stalls the connection over which the process learns the store's time; all other connections work. */
   stallClock(ms: number): void {
     const untilMs = Math.max(this.#clockStall.untilMs, this.#options.queue.nowMs + ms)
     const storeMs = this.#isClockStalled ? this.#clockStall.storeMs : this.#options.history.nowMs()
@@ -100,7 +100,7 @@ export class ServerWorker {
     return this.#sketch.from
   }
 
-  /** After a crash. */
+  /** Restarts after a crash. */
   restart(): void {
     const { history, bug } = this.#options
     this.isUp = true
@@ -114,7 +114,7 @@ export class ServerWorker {
     this.advance()
   }
 
-  /** Reads the log as far as it is visible. */
+  /** Reads the log up to its visible end. */
   follow(): void {
     const { log } = this.#options.history
     if (this.#read < log.length) this.#sketch.append(log.slice(this.#read).map(commit => this.#asLogged(commit)))
@@ -134,7 +134,7 @@ export class ServerWorker {
     return this.#reply({ kind: 'head', text: this.#head(target.after, target.nonce) }, 0, true)
   }
 
-  /** The changes since, once it has caught up; undefined if they are not known one by one. */
+  /** The changes since then, once the process has caught up; undefined if they are not known one by one. */
   changesAfter(after: Position): PackedChanges | undefined {
     this.follow()
     const changes = this.#sketch.changesAfter(after)
@@ -148,7 +148,7 @@ export class ServerWorker {
     const lagMs = bug === 'old state under ?at=' && at !== undefined && random.float() < 0.2 ? 4000 : 0
     const position = lagMs > 0 ? history.positionAt(this.#options.queue.nowMs - lagMs) : history.position
     const { changedAt, isAbsent } = history.stateAt(path, position)
-    // Some objects are given shorter lives than others.
+    // Some objects have shorter lifetimes than others.
     const lifetimeMs = history.lifetimeMs * (changedAt % 3 === 0 ? 0.4 : 1)
     const version = isAbsent ? undefined : changedAt
     return this.#reply({ kind: 'object', version, position, changedAt }, lifetimeMs, isAbsent)
@@ -187,7 +187,7 @@ export class ServerWorker {
     return { position, timeMs, keys: isForgotten ? keys.filter(key => !created.includes(key)) : keys, tags: [] }
   }
 
-  /** What is promised from now on is on disk before it is. */
+  /** Writes a promise to disk before it takes effect. */
   #usePromised(): void {
     const { history } = this.#options
     if (this.#usedMs === history.lifetimeMs) return

@@ -41,14 +41,14 @@ describe('no read is older than promised', () => {
       expect(result.violations, result.trace).toBe(0)
       expect(result.seed).toBe(seed)
       expect(result.reads).toBeGreaterThan(10_000)
-      // While all servers are down, what no cache has cannot be read.
+      // While all servers are down, reads that no cache can answer fail.
       expect(result.failed / result.reads).toBeLessThan(0.05)
       expect(result.untrustworthy).toBe(0)
     },
   )
 
   it.each(FAULTY.map(each => [each.mix.name, each] as const))(
-    'behind caches with several faults at once, %s; some reads are refused instead',
+    'behind caches with several faults at once, %s: some reads are refused instead',
     (_, each) => {
       const result = resultOf(each)
       expect(result.violations, result.trace).toBe(0)
@@ -56,13 +56,13 @@ describe('no read is older than promised', () => {
     },
   )
 
-  it('which takes refusing reads behind some of these caches, and not behind all', () => {
+  it('reads are refused behind some of these caches, but not behind all', () => {
     const counts = FAULTY.map(each => resultOf(each).untrustworthy)
     expect(counts.filter(count => count > 0).length).toBeGreaterThan(2)
     expect(counts.filter(count => count === 0).length).toBeGreaterThan(0)
   })
 
-  it('in a million reads, of which caches answered most', () => {
+  it('in a million reads, most of them answered by caches', () => {
     const sum = (runs: readonly Run[], count: (result: SimulationResult) => number) =>
       runs.reduce((total, each) => total + count(resultOf(each)), 0)
     const all = [...RUNS, ...FAULTY]

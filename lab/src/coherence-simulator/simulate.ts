@@ -1,7 +1,6 @@
 /**
- * The coherence argument put to the test: a store, servers, a tree of caches that misbehave, writers, and readers with
- * real sessions, all in simulated time and from one seed. See `mix.ts` for what goes wrong and `checker.ts` for what must
- * hold all the same.
+ * Tests the coherence argument: a store, servers, a tree of misbehaving caches, writers, and readers with real sessions, all in
+ * simulated time and from one seed. See `mix.ts` for the faults and `checker.ts` for what must hold nevertheless.
  *
  *     readers -- browser -- forward 0 -- reverse 0 -- any worker -- store
  *                        \- forward 1 -- reverse 1 -/
@@ -32,28 +31,28 @@ export interface SimulationOptions {
   readonly seed: number
   readonly mix: Mix
   readonly bug?: PlantedBug
-  /** Default freshet; with the others, violations are the price. */
+  /** Default freshet; the other strategies accept violations. */
   readonly strategy?: Strategy
-  /** Ends soon after this was first broken. */
+  /** Ends soon after the first violation of this promise. */
   readonly stopsAt?: Promised
 }
 
 export interface SimulationResult {
   readonly seed: number
   readonly reads: number
-  /** Reads of objects that a server had to answer; the others came out of caches. */
+  /** Reads of objects that a server had to answer; caches answered the others. */
   readonly originReads: number
   readonly heads: number
   readonly writes: number
   /** Reads that got no answer in time. */
   readonly failed: number
-  /** Answers that sessions refused; mostly another one would do. */
+  /** Answers that sessions refused; usually another answer was acceptable. */
   readonly refused: number
-  /** Reads that failed because no answer would do: CACHE_UNTRUSTWORTHY. */
+  /** Reads that failed because no answer was acceptable: CACHE_UNTRUSTWORTHY. */
   readonly untrustworthy: number
   readonly violations: number
   readonly violationsBy: ReadonlyMap<Promised, number>
-  /** The first violation, with all that is needed to find it again. */
+  /** The first violation, with everything needed to reproduce it. */
   readonly trace: string | undefined
 }
 
@@ -159,8 +158,8 @@ class World {
   }
 
   /**
-   * Any worker that is up answers; the time until then is spent before it reads the store. What is not read under a lifetime may also be
-   * read just before the worker stands still, and answered after.
+   * Any worker that is up answers; the delay is spent before it reads the store. A read without a lifetime may also happen just
+   * before the worker stalls, with its answer after the stall.
    */
   #origin(): Upstream {
     return {
@@ -182,7 +181,7 @@ class World {
     if (worker) this.history.trimmedTo = Math.max(this.history.trimmedTo, worker.from)
   }
 
-  /** One thing after the other, for ever: mostly reads. */
+  /** Repeats one action after the other, forever: mostly reads. */
   #live(reader: Reader, random: Random): void {
     const act = () => reader.stall.whenOver(() => this.#act(reader, random, next))
     const next = () => this.queue.after(random.exponential(1 / this.#mix.thinkMs), act)
@@ -197,7 +196,7 @@ class World {
     else reader.read(this.#pickPath(reader, random), pickMode(random), next)
   }
 
-  /** Often the same again: only then can a reader see time go back. */
+  /** Often the same path again: only then can a reader see time go back. */
   #pickPath(reader: Reader, random: Random): Path {
     if (reader.lastPath !== undefined && random.float() < 0.3) return reader.lastPath
     const key = this.#pickKey(random)
@@ -218,7 +217,7 @@ class World {
     return `shop/b${bucket}/${isHot ? random.below(2) : random.below(OBJECTS_PER_BUCKET)}`
   }
 
-  /** A write through the reader's caches; the reply may be lost, and then the reader does not know of its write. */
+  /** A write through the reader's caches. The reply may be lost; then the reader does not know of its write. */
   #writeAs(reader: Reader, random: Random, next: () => void): void {
     const key = this.#pickKey(random)
     reader.passWrite(pathOfKey(key))

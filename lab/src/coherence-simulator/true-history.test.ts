@@ -34,7 +34,7 @@ it('knows the state at every position, and the position at every time', () => {
   expect(history.log.map(({ created }) => created)).toEqual([[KEY], []])
 })
 
-it('the clock stands still while nobody is up, never runs ahead, and does not follow the wall', () => {
+it('the clock stops while no server is up, never runs ahead, and does not follow the wall clock', () => {
   const queue = new EventQueue()
   const history = new TrueHistory(queue, 1000)
   queue.runUntil(10_000)

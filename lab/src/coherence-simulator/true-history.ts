@@ -1,8 +1,8 @@
 /**
- * The simulated store: its log, its clock, and the true history of every path, by which reads are judged.
+ * The simulated store: its log, its clock, and the true history of every path, against which reads are judged.
  *
- * A commit is stamped with the store's clock first and becomes visible a little later, in order. The clock stands still
- * while no server is up, and is a little slow.
+ * The store's clock stamps a commit first, and the commit becomes visible a little later, in order. The clock stops while no
+ * server is up, and is slightly slow.
  */
 import type { Key, LogEntry } from '@freshet/core/store'
 import { bucketOfKey, type Path, type Position, pathOfKey } from '@freshet/protocol'
@@ -11,7 +11,7 @@ import type { EventQueue } from '../simulator/event-queue.js'
 const CLOCK_RATE = 0.9995
 
 export interface Commit extends LogEntry {
-  /** Truth: the objects that were not there before. */
+  /** Truth: the objects that did not exist before. */
   readonly created: readonly Key[]
   readonly visibleMs: number
 }
@@ -29,14 +29,14 @@ export interface State {
 const NEVER: State = { changedAt: 0, isAbsent: true }
 
 export class TrueHistory {
-  /** What servers promise now, as everyone who reads the store can see. */
+  /** The lifetime that servers promise now, visible to every process that reads the store. */
   lifetimeMs: number
   remembered: Uint8Array | undefined
   trimmedTo: Position = 0
-  /** The wall clock's error, and whether the store's clock falls for it. */
+  /** The wall clock's error, and whether the store's clock follows it. */
   wallErrorMs = 0
   clockFollowsWall = false
-  /** All that is visible. */
+  /** All visible commits. */
   readonly log: Commit[] = []
   readonly #queue: EventQueue
   readonly #changes = new Map<Path, Change[]>()
@@ -52,7 +52,7 @@ export class TrueHistory {
     this.lifetimeMs = lifetimeMs
   }
 
-  /** The last position that is visible. */
+  /** The last visible position. */
   get position(): Position {
     return this.log.at(-1)?.position ?? 0
   }
@@ -66,13 +66,13 @@ export class TrueHistory {
     return this.#wallMostMs
   }
 
-  /** Says whether any server is up. */
+  /** Reports whether any server is up. */
   setRunning(isRunning: boolean): void {
     this.nowMs()
     this.#isRunning = isRunning
   }
 
-  /** `gap` positions are left out. `done` is called when the commit is visible, which is when it may be acknowledged. */
+  /** Leaves out `gap` positions. `done` is called when the commit is visible, which is when it may be acknowledged. */
   commit(key: Key, isDelete: boolean, durationMs: number, gap: number, done: (position: Position) => void): void {
     this.#stamped += 1 + gap
     const position = this.#stamped
@@ -87,7 +87,7 @@ export class TrueHistory {
     })
   }
 
-  /** What a read of the path sees when it sees everything up to `position`, and nothing after. */
+  /** The state of the path as a read at exactly `position` sees it. */
   stateAt(path: Path, position: Position): State {
     const changes = this.#changes.get(path)
     const change = changes?.[lastIndex(changes, ({ position: at }) => at <= position)]
@@ -98,7 +98,7 @@ export class TrueHistory {
     return this.#latest(path)
   }
 
-  /** The last position that was visible at that time. */
+  /** The last position visible at that time. */
   positionAt(timeMs: number): Position {
     return this.log[lastIndex(this.log, ({ visibleMs }) => visibleMs < timeMs)]?.position ?? 0
   }
@@ -115,7 +115,7 @@ export class TrueHistory {
   }
 }
 
-/** The index of the last item that fulfils it, where those that do come first; -1 if none does. */
+/** The index of the last matching item, where all matching items come first; -1 without a match. */
 function lastIndex<Item>(items: readonly Item[], fulfils: (item: Item) => boolean): number {
   let low = 0
   let high = items.length

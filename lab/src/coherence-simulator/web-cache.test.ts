@@ -8,7 +8,7 @@ import { type Done, objectRequest, type Reply, type Upstream } from './wire.js'
 const PATH = '/db/shop/b0/1'
 const LIFETIME_MS = 60_000
 
-/** An origin that answers when it is told to, each time with the next version; 0 for what is not there. */
+/** An origin that answers on demand, each time with the next version; 0 for an absent object. */
 class Origin implements Upstream {
   readonly pending: Done[] = []
   readonly writes: string[] = []
@@ -43,7 +43,7 @@ class Origin implements Upstream {
 function setUp(behaviour: Partial<CacheBehaviour> = {}) {
   const queue = new EventQueue()
   const origin = new Origin(queue)
-  // One that never draws a chance miss.
+  // A generator that never draws a chance miss.
   const random = { ...createRandom(1), float: () => 0.5 }
   const cache = new WebCache({ name: 'cache', behaviour: { ...TAME, ...behaviour }, upstream: origin, queue, random })
   const got: (Reply | undefined)[] = []
@@ -54,7 +54,7 @@ function setUp(behaviour: Partial<CacheBehaviour> = {}) {
 }
 
 describe('a cache', () => {
-  it('answers until the lifetime is over, and not after', () => {
+  it('answers until the lifetime ends, and not after', () => {
     const { origin, read, wait, versions } = setUp()
     read()
     origin.answer(0, 1)
@@ -77,7 +77,7 @@ describe('a cache', () => {
     expect(origin.pending).toHaveLength(2)
   })
 
-  it('that goes backwards lets a slow, older fill overwrite a newer copy; another does not', () => {
+  it('that goes backwards lets a slow, older fill overwrite a newer copy; any other does not', () => {
     for (const goesBackwards of [true, false]) {
       const { origin, read, wait, versions } = setUp({ goesBackwards })
       read()
@@ -100,7 +100,7 @@ describe('a cache', () => {
     expect(versions()).toEqual([1, 1])
   })
 
-  it('that collapses does not share what may not be stored', () => {
+  it('that collapses does not share an answer that must not be stored', () => {
     const { origin, read, versions } = setUp({ collapses: true })
     read()
     read()
@@ -110,7 +110,7 @@ describe('a cache', () => {
     expect(versions()).toEqual([0, 0])
   })
 
-  it('keeps what is not there only if it does not care', () => {
+  it('keeps absent answers only if it ignores the headers', () => {
     for (const keepsAbsent of [true, false]) {
       const { origin, read, wait } = setUp({ keepsAbsent })
       read()
@@ -121,7 +121,7 @@ describe('a cache', () => {
     }
   })
 
-  it('stands aside for a reload unless it ignores that', () => {
+  it('passes a reload on unless it ignores reloads', () => {
     for (const ignoresReload of [true, false]) {
       const { origin, read } = setUp({ ignoresReload })
       read()
@@ -131,7 +131,7 @@ describe('a cache', () => {
     }
   })
 
-  it('counts the age that a copy had, and sends it, or neither', () => {
+  it('either counts and sends the age that a copy had, or does neither', () => {
     for (const isHonest of [true, false]) {
       const { origin, read, wait, got } = setUp({ countsAge: isHonest, sendsAge: isHonest })
       read()
@@ -146,7 +146,7 @@ describe('a cache', () => {
     }
   })
 
-  it('removes the position if it strips headers, but not out of a body', () => {
+  it('removes the position from the headers if it strips them, but never from a body', () => {
     const { origin, read, got } = setUp({ stripsPosition: true })
     read()
     origin.answer(0, 1)
@@ -157,7 +157,7 @@ describe('a cache', () => {
     expect(absent.got[0]!.content).toMatchObject({ version: undefined, position: 9 })
   })
 
-  it('drops its copy when a write passes, if it does so, and passes the write on', () => {
+  it('drops its copy when a write passes, if so configured, and passes the write on', () => {
     for (const dropsOnWrite of [true, false]) {
       const { origin, cache, read } = setUp({ dropsOnWrite })
       read()

@@ -1,18 +1,18 @@
-/** A web cache, with the manners it is given. It never looks at what it keeps. */
+/** A web cache with the given behaviour. It never looks into its copies. */
 import type { Path } from '@freshet/protocol'
 import type { Random } from '../harness/random.js'
 import type { EventQueue } from '../simulator/event-queue.js'
 import type { CacheBehaviour } from './mix.js'
 import type { Done, Reply, Request, Upstream } from './wire.js'
 
-/** So often a hit is fetched again all the same, as when a copy was evicted or a client forced a miss. */
+/** How often a hit is fetched again anyway, as when a copy was evicted or a client forced a miss. */
 const MISS_RATE = 0.01
 
 interface Copy {
   readonly reply: Reply
   readonly askedMs: number
   readonly storedMs: number
-  /** How old it was when it was stored, as far as the cache counts that. */
+  /** The copy's age when it was stored, as far as the cache counts that. */
   readonly ageMs: number
   readonly lifetimeMs: number
 }
@@ -73,7 +73,7 @@ export class WebCache implements Upstream {
       if (this.#waiting.get(name) === mine) this.#waiting.delete(name)
       const copy = reply && this.#store(name, reply, askedMs)
       done(copy ? this.#serve(copy, reply.servedBy) : this.#pass(reply))
-      // A request that was joined to one whose answer may not be shared is sent after all.
+      // The cache had joined this request to another one, whose answer may not be shared. Send it separately.
       for (const other of mine) {
         if (copy) other(this.#serve(copy))
         else upstream.fetch(request, own => other(this.#pass(own)))
@@ -102,7 +102,7 @@ export class WebCache implements Upstream {
 
   #serve(copy: Copy, servedBy = this.#options.name): Reply {
     const ageMs = this.#options.behaviour.sendsAge ? Math.floor(this.#ageMs(copy) / 1000) * 1000 : 0
-    // nginx also puts its own Date on what it serves.
+    // nginx also puts its own Date on the answer.
     const dateMs = this.#options.behaviour.sendsAge ? copy.reply.dateMs : this.#options.queue.nowMs
     return { ...copy.reply, ageMs, dateMs, servedBy }
   }
@@ -113,7 +113,7 @@ export class WebCache implements Upstream {
 
   #stripped(reply: Reply): Reply {
     if (!this.#options.behaviour.stripsPosition || reply.content.kind !== 'object') return reply
-    // For what is not there the position stands in the body, which no cache changes.
+    // For an absent object, the position is in the body, which no cache changes.
     if (reply.content.version === undefined) return reply
     return { ...reply, content: { ...reply.content, position: undefined } }
   }

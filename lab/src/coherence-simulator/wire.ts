@@ -1,4 +1,4 @@
-/** What travels in the simulated network. Fields marked as truth are for the checker; no reader or cache looks at them. */
+/** The messages in the simulated network. Fields marked as truth are for the checker; no reader or cache looks at them. */
 import type { Path, Position, SegmentRef, Version } from '@freshet/protocol'
 
 export type Target =
@@ -8,14 +8,14 @@ export type Target =
 
 export interface Request {
   readonly target: Target
-  /** What caches keep copies by. */
+  /** The key of a cached copy. */
   readonly url: string
-  /** The client asks caches to stand aside. Some do. */
+  /** The client asks caches to pass the request on. Some do. */
   readonly isReload: boolean
 }
 
 export interface Reply {
-  /** What the origin says a copy may live; with `isNoStore`, what a cache that does not care takes. */
+  /** The lifetime that the origin sets; with `isNoStore`, the lifetime that a cache uses if it ignores that. */
   readonly lifetimeMs: number
   readonly isNoStore: boolean
   /** The Age header, in whole seconds as milliseconds. */
@@ -23,7 +23,7 @@ export interface Reply {
   /** The Date header: the origin's wall clock. */
   readonly dateMs: number
   readonly content: Content
-  /** Truth: when it was read from the store, and who served it. */
+  /** Truth: when it was read from the store, and which server read it. */
   readonly readMs: number
   readonly servedBy: string
 }
@@ -34,19 +34,19 @@ export type Content =
       readonly version: Version | undefined
       /** Undefined once a cache has removed the header. */
       readonly position: Position | undefined
-      /** Truth: the position of the change that this is the result of; 0 for what never was. */
+      /** Truth: the position of the change that produced this; 0 without a change. */
       readonly changedAt: Position
     }
   /** `text`: a head or news, as servers send them. */
   | { readonly kind: 'head'; readonly text: string }
   | { readonly kind: 'segments'; readonly filters: readonly Uint8Array[] }
 
-/** Undefined: no answer came, or a refusal. */
+/** Undefined: no answer came, or the answer was a refusal. */
 export type Done = (reply: Reply | undefined) => void
 
 export interface Upstream {
   fetch(request: Request, done: Done): void
-  /** A write passes through on its way. */
+  /** A write passes on its way to the server. */
   passWrite(path: Path): void
 }
 

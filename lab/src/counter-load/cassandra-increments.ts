@@ -1,4 +1,4 @@
-/** Cassandra's own counter, incremented through its driver, as the documentation shows. */
+/** Cassandra's own counter, incremented through its driver, as Cassandra's documentation shows. */
 import { createSteadyClient } from '@freshet/engines/under-test/start-cassandra'
 import cassandra from 'cassandra-driver'
 import type { FarCassandra } from '../engines/cassandra.js'
@@ -7,7 +7,7 @@ import type { Incrementer } from './increments.js'
 const TABLE = 'vanilla.counters'
 const { loadBalancing, reconnection } = cassandra.policies
 
-/** Makes the table. */
+/** Creates the table. */
 export async function prepareCounters(far: FarCassandra): Promise<void> {
   const client = clientOf(far, 10_000)
   try {
@@ -19,7 +19,7 @@ export async function prepareCounters(far: FarCassandra): Promise<void> {
   }
 }
 
-/** Each has connections of its own. After `timeoutMs` without an answer it gives up waiting. */
+/** Each client has its own connections. It stops waiting after `timeoutMs` without an answer. */
 export async function connectToCounter(far: FarCassandra, name: string, timeoutMs: number): Promise<Incrementer> {
   const client = clientOf(far, timeoutMs)
   await client.connect()
@@ -31,7 +31,7 @@ export async function connectToCounter(far: FarCassandra, name: string, timeoutM
         await client.execute(query, [name], { prepare: true, consistency: cassandra.types.consistencies.quorum })
         return 'done'
       } catch (error) {
-        // It has no connection, and has not sent it: no client would take that for the answer.
+        // The driver has no connection, and has not sent the increment: no client would take that for an answer.
         if (error instanceof cassandra.errors.NoHostAvailableError) return 'later'
         throw error
       }
@@ -59,7 +59,7 @@ function clientOf({ hosts, port }: FarCassandra, timeoutMs: number): cassandra.C
       loadBalancing: new loadBalancing.RoundRobinPolicy(),
       reconnection: new reconnection.ConstantReconnectionPolicy(100),
     },
-    // A connection that is silent for once is given up: what else is sent over it would be lost as well.
+    // Keep a connection that was silent once: giving it up would also lose everything else sent over it.
     socketOptions: { connectTimeout: timeoutMs, readTimeout: timeoutMs, defunctReadTimeoutThreshold: 1 },
   })
 }

@@ -1,4 +1,4 @@
-/** What clients of counters have sent, had acknowledged and read, and what came of it. */
+/** What clients of counters have sent, had acknowledged and read, and the outcome. */
 import { sumOf } from '../harness/sum-of.js'
 import type { CountingRequest } from './counting-client.js'
 import type { FateCounts } from './unreliable-network.js'
@@ -6,26 +6,26 @@ import type { FateCounts } from './unreliable-network.js'
 export interface CounterResult extends FateCounts {
   readonly operations: number
   readonly requests: number
-  /** How many of these were sent again. */
+  /** How many of these were resent. */
   readonly retries: number
-  /** Answers that were those of an earlier time, as the server said. */
+  /** Answers that the server marked as replays of an earlier answer. */
   readonly replays: number
   readonly kills: number
-  /** All that was added, without regard to the sign. */
+  /** The sum of all additions, regardless of sign. */
   readonly unitsAdded: number
   readonly unitsTooMuch: number
   readonly unitsTooLittle: number
-  /** Operations whose answer was another one's. */
+  /** Operations that got the answer of another operation. */
   readonly sharedAnswers: number
-  /** Counters that were read meanwhile. */
+  /** Reads of counters during the run. */
   readonly reads: number
-  /** Without something that was acknowledged before, or with more than was sent. */
+  /** Reads that missed something acknowledged before, or that showed more than was sent. */
   readonly wrongReads: number
-  /** How far the counters are off, as a share of all that was added. */
+  /** How far the counters are off, as a share of all additions. */
   readonly error: number
 }
 
-/** Of one counter, by sign: what was sent for the first time, and what of that was acknowledged. */
+/** For one counter, by sign: what was sent for the first time, and how much of that was acknowledged. */
 class Sums {
   readonly begun = { plus: 0, minus: 0 }
   readonly acknowledged = { plus: 0, minus: 0 }
@@ -69,7 +69,7 @@ export class CounterTally {
     }
   }
 
-  /** Of what was under way any part may be in the answer. */
+  /** Any part of what was under way may be in the answer. */
   async read(counter: number, read: () => Promise<number>): Promise<void> {
     const { begun, acknowledged, expected } = this.counters[counter]!
     const { plus, minus } = acknowledged
@@ -78,7 +78,7 @@ export class CounterTally {
     if (found < expected + (begun.minus - minus) || found > expected + (begun.plus - plus)) this.wrongReads++
   }
 
-  /** `found`: the counters' values in the end. */
+  /** `found`: the final values of the counters. */
   result(fates: FateCounts, kills: number, found: readonly number[]): CounterResult {
     const { operations, requests, retries, replays, unitsAdded, sharedAnswers, reads, wrongReads } = this
     const excess = found.map((units, counter) => units - this.counters[counter]!.expected)

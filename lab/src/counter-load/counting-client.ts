@@ -1,7 +1,7 @@
-/** One client's operations: what it asks for, under which ids, and what it has the answers to. */
+/** One client's operations: what it requests, under which ids, and which answers it has. */
 import type { Random } from '../harness/random.js'
 
-/** As the SDK makes them, as others do, or none: then nobody can tell a retry from a new operation. */
+/** As the SDK makes them, as other clients do, or none: then the server cannot tell a retry from a new operation. */
 export type IdKind = 'own' | 'foreign' | 'none'
 
 export interface Step {
@@ -14,10 +14,10 @@ export interface CountingRequest {
   readonly path: string
   readonly body: string
   readonly key: string | undefined
-  /** In a batch each is an operation of its own; in a commit they are one together. */
+  /** In a batch each step is an operation of its own; in a commit they are one operation together. */
   readonly steps: readonly Step[]
   readonly operations: number
-  /** Of our own ids: settled with the answer. */
+  /** For our own ids: settled by the answer. */
   readonly sequences: readonly number[]
 }
 
@@ -51,7 +51,7 @@ export class CountingClient {
     return drawn < 0.75 ? this.#batch(2 + random.below(BATCH_MAX - 1)) : this.#commit()
   }
 
-  /** It has the answer, and sends this one no more. */
+  /** The client has the answer, and stops sending the request. */
   settle({ sequences }: CountingRequest): void {
     for (const sequence of sequences) this.#open.delete(sequence)
   }
@@ -107,7 +107,7 @@ export class CountingClient {
       return sequences.map(sequence => ({ text: `${name}:${sequence}:${random.uint32().toString(36)}` }))
     }
     for (const sequence of sequences) this.#open.add(sequence)
-    // They are added in ascending order, and a set keeps it: the first is the oldest.
+    // Sequences are added in ascending order, and a set keeps the order: the first is the oldest.
     const [oldest] = this.#open
     const madeMs = Math.floor(nowMs())
     return sequences.map(sequence => ({ sequence, text: `f1.${name}.${sequence}.${oldest! - 1}.${madeMs}` }))

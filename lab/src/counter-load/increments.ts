@@ -1,13 +1,14 @@
 /**
- * Increments of one counter, each by one, by clients that have one under way at a time and wait for so long for its answer. Those that
- * retry send it again until it is answered, and so it should count once; those that do not go on with the next, and it counts or not.
+ * Increments of one counter, each by one, by clients that have one under way at a time and wait a limited time for its answer.
+ * Clients that retry resend it until it is answered, so it should count once. Clients that do not retry continue with the next
+ * increment, and the unanswered one counts or not.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 
 const PAUSE_MS = 20
 
 export interface Incrementer {
-  /** Adds one, with the same `operation` for each attempt. Throws if there is no answer in time. 'later': it is still under way. */
+  /** Adds one, with the same `operation` for each attempt. Throws if no answer comes in time. 'later': still under way. */
   increment(operation: string, attempt: number): Promise<'done' | 'replayed' | 'later'>
   close(): Promise<void>
 }
@@ -17,7 +18,7 @@ export interface IncrementLoad {
   readonly clients: number
   readonly isRetrying: boolean
   connect(client: number): Promise<Incrementer>
-  /** When all are connected, and when the last has its answer. */
+  /** Called when all clients are connected, and when the last has its answer. */
   readonly onBegin: () => void
   readonly onEnd: () => void
   readonly onProgress: (operations: number) => void
@@ -25,9 +26,9 @@ export interface IncrementLoad {
 
 export interface Increments {
   readonly operations: number
-  /** Without an answer: sent again, or given up. */
+  /** Attempts without an answer: resent, or given up. */
   readonly unanswered: number
-  /** Answered as they had been before. */
+  /** Attempts whose answer was a replay. */
   readonly replays: number
   readonly seconds: number
 }
@@ -37,7 +38,7 @@ export async function runIncrements(load: IncrementLoad): Promise<Increments> {
   const counts = { unanswered: 0, replays: 0 }
   let begun = 0
   let ended = 0
-  // One after the other: all at once would be a load of its own.
+  // One after the other: connecting all at once would be a load of its own.
   const connected: Incrementer[] = []
   for (let client = 0; client < clients; client++) connected.push(await connect(client))
   const startMs = performance.now()
@@ -70,7 +71,7 @@ async function incrementOnce(
       if (answer === 'replayed') counts.replays++
       if (answer !== 'later') return
     } catch {
-      // Nobody knows whether it was done: that is the point.
+      // The client cannot know whether the increment was applied: that is what the experiment shows.
       counts.unanswered++
       if (!isRetrying) return
     }

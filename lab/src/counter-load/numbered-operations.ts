@@ -1,14 +1,14 @@
-/** What an operation is follows from its number. Half of the ids are of our own form, half foreign. */
+/** Operations derived from their numbers. Half of the ids have our own form, half are foreign. */
 import type { Commit, Key } from '@freshet/core/store'
 
 export const COUNTERS = 1000
 const CLIENTS = 1000
 /** How many of the last operations may still be retried. */
 export const RECENT = 20_000
-/** For each client; a few more than can be retried. */
+/** Per client; slightly more than can be retried. */
 const UNSETTLED = Math.ceil(RECENT / 2 / CLIENTS) + 3
 
-/** Of the operations that may still be retried, by their number modulo RECENT. */
+/** The operations that may still be retried, by their number modulo RECENT. */
 export interface Recent {
   readonly positions: Float64Array
   readonly madeMs: Float64Array
@@ -41,7 +41,7 @@ export function unitsOf(number: number): number {
   return 1 + (mix(number + 1) % 9)
 }
 
-/** Murmur's finaliser: neighbours have nothing in common. */
+/** Murmur's finaliser: neighbouring numbers give unrelated results. */
 function mix(number: number): number {
   let hash = number | 0
   hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b)

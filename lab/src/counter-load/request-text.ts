@@ -1,4 +1,4 @@
-/** One HTTP request with a short answer, over connections that are kept. */
+/** One HTTP request with a short answer, over keep-alive connections. */
 import { type IncomingMessage, type RequestOptions, request } from 'node:http'
 
 export interface TextReply {
@@ -8,14 +8,14 @@ export interface TextReply {
   readonly isReplayed: boolean
 }
 
-/** Rejects if there is no whole answer. */
+/** Rejects if no complete answer arrives. */
 export function requestText(url: string, options: RequestOptions, body: string): Promise<TextReply> {
   return new Promise((resolve, reject) => {
     const content = { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(body) }
     const headers = { ...(options.method === 'GET' ? {} : content), ...options.headers }
     const outgoing = request(url, { ...options, headers }, incoming => readText(incoming).then(resolve, reject))
     outgoing.once('error', reject)
-    outgoing.once('timeout', () => outgoing.destroy(new Error('There was no answer in time.')))
+    outgoing.once('timeout', () => outgoing.destroy(new Error('The server did not answer in time.')))
     outgoing.end(body)
   })
 }

@@ -1,10 +1,10 @@
 /**
- * Clients that add to counters through an unreliable network, and send again what they have no answer to, until they have
- * one; the server is killed meanwhile. In the end every operation was acknowledged, and each counter must be what they add
- * up to: more means that some were counted twice, less that some were not counted.
+ * Clients add to counters through an unreliable network, and resend each request until it is answered, while the server is
+ * killed. At the end every operation was acknowledged, and each counter must equal the sum of its additions. A larger value means
+ * that some were counted twice; a smaller value, that some were not counted.
  *
- * The answers are checked, too: every operation has a version of its own, in its first answer and in every later one. And so is
- * whoever reads meanwhile: what was acknowledged before is in every answer, with more only of what was under way.
+ * The answers are checked, too: every operation has its own version, the same in its first answer and in every later one. So are
+ * concurrent reads: every read includes what was acknowledged before, and more only from operations under way.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Random } from '../harness/random.js'
@@ -19,11 +19,11 @@ export interface CounterLoad {
   readonly operations: number
   readonly clients: number
   readonly counters: number
-  /** Without ids, all are sent without. */
+  /** False: all operations are sent without ids. */
   readonly hasIds: boolean
-  /** The share of the requests that something happens to. */
+  /** The share of requests with a fault. */
   readonly faultShare: number
-  /** The server is killed so often, at random moments. */
+  /** Kills of the server at random moments. */
   readonly kills: { readonly count: number; restart(): Promise<void> }
   readonly onProgress: (operations: number) => void
 }
@@ -106,7 +106,7 @@ interface Answer {
   readonly results?: readonly { readonly version: number; readonly error?: { readonly code: string } }[]
 }
 
-/** Undefined if it is to be sent again. */
+/** Undefined if the request must be resent. */
 function versionsIn({ status, body }: TextReply, asked: CountingRequest): number[] | undefined {
   if (status >= 500) return undefined
   const answer = JSON.parse(body) as Answer
@@ -119,7 +119,7 @@ function versionsIn({ status, body }: TextReply, asked: CountingRequest): number
   return errors.length > 0 ? undefined : answer.results.map(({ version }) => version)
 }
 
-/** When so many operations have been answered: however fast they are, it happens in the middle of them. */
+/** Kills after a number of answered operations, so that the kill comes in the middle however fast they are. */
 async function kill(
   { kills, operations, random }: CounterLoad,
   clock: ServerClock,
@@ -134,7 +134,7 @@ async function kill(
   }
 }
 
-/** Ids say when they were made by it. It stands still while the server is down. */
+/** The server's clock, by which ids say when they were made. It stops while the server is down. */
 class ServerClock {
   readonly #url: string
   #aheadMs = 0
@@ -159,7 +159,7 @@ async function createBucket(url: string): Promise<void> {
     headers: { 'Content-Type': 'application/json' },
     body: JSON.stringify({ kind: 'counter', decimals: DECIMALS }),
   })
-  if (!response.ok) throw new Error(`The bucket was not created: ${await response.text()}`)
+  if (!response.ok) throw new Error(`The server did not create the bucket: ${await response.text()}`)
 }
 
 async function readAll(url: string, counters: number): Promise<number[]> {

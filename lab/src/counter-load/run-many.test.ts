@@ -5,7 +5,7 @@ import { expect, it } from 'vitest'
 import { createRandom } from '../harness/random.js'
 import { runMany } from './run-many.js'
 
-it('operations that are committed again, also after the store was opened anew, count once and have their answers', async () => {
+it('operations that are committed again, even after the store was reopened, count once and get their answers', async () => {
   const path = await mkdtemp(join(tmpdir(), 'freshet-run-many-'))
   try {
     const load = { path, random: createRandom(1), operations: 20_000, retryShare: 0.1, onProgress: () => {} }

@@ -1,8 +1,8 @@
 /**
- * Very many operations against the embedded store itself, without HTTP: some are committed again, together with the first
- * time or later, also after the store was closed and opened. Half of the ids are of our own form, half foreign. What an
- * operation is follows from its number, so that no memory is needed but for those that may be retried; and the store forgets
- * what is older than its retention as it goes on.
+ * Very many operations on the embedded store itself, without HTTP. Some are committed again, together with the first time or
+ * later, even after the store was closed and reopened. Half of the ids have our own form, half are foreign. Operations are
+ * derived from their numbers, so that only those that may be retried take memory; and the store forgets operations older than
+ * its retention as it goes.
  */
 import type { CommitResult } from '@freshet/core/store'
 import { type EmbeddedStore, openEmbeddedStore } from '@freshet/engines/lmdb'
@@ -14,7 +14,7 @@ export interface ManyLoad {
   readonly path: string
   readonly random: Random
   readonly operations: number
-  /** How many more are sent again, for each one. */
+  /** The number of retries per new operation. */
   readonly retryShare: number
   readonly onProgress: (operations: number) => void
 }
@@ -23,13 +23,13 @@ export interface ManyResult {
   readonly operations: number
   readonly retries: number
   readonly reopened: number
-  /** Of retries: not the answer of the first time, or not marked as a replay. */
+  /** Retries whose answer differs from the first answer, or is not marked as a replay. */
   readonly wrongAnswers: number
   readonly unitsAdded: number
   readonly unitsWrong: number
   readonly error: number
   readonly perSecond: number
-  /** What the store held of operations in the end, in memory and on disk. */
+  /** The store's memory and disk space for operations at the end. */
   readonly memoryBytes: number
   readonly diskBytes: number
   readonly rssBytesMax: number
@@ -79,7 +79,7 @@ async function forget(store: EmbeddedStore): Promise<void> {
   await store.trim(await store.position())
 }
 
-/** New ones, and among them retries: some of an operation that is under way, some of one that was answered before. */
+/** New operations, mixed with retries: some of an operation under way, some of one that was answered before. */
 async function commitChunk(
   store: EmbeddedStore,
   first: number,
@@ -100,7 +100,7 @@ async function commitChunk(
   }
   for (const [i, answer] of (await Promise.all(fresh)).entries()) {
     if (!answer.committed || answer.replayed)
-      throw new Error(`Operation ${first + i} was not done: ${JSON.stringify(answer)}`)
+      throw new Error(`The store did not apply operation ${first + i}: ${JSON.stringify(answer)}`)
     recent.positions[(first + i) % RECENT] = answer.position
   }
   let wrongAnswers = 0

@@ -8,7 +8,7 @@ const TIMEOUT_MS = 30_000
 
 export async function createServedCounter(url: string): Promise<void> {
   const { status, body } = await send(url + BUCKET, { method: 'PUT', timeoutMs: TIMEOUT_MS }, '{"kind":"counter"}')
-  if (status >= 300) throw new Error(`The bucket was not created: ${body}`)
+  if (status >= 300) throw new Error(`The server did not create the bucket: ${body}`)
 }
 
 export function connectToServed(urls: readonly string[], name: string, client: number, timeoutMs: number): Incrementer {
@@ -30,7 +30,7 @@ export function connectToServed(urls: readonly string[], name: string, client: n
 export async function readServed(url: string, name: string): Promise<number> {
   const options = { method: 'GET', headers: { 'Cache-Control': 'no-cache' }, timeoutMs: TIMEOUT_MS }
   const { status, body } = await send(`${url}${BUCKET}/${name}`, options)
-  if (status !== 200) throw new Error(`The counter was not read: ${status} ${body}`)
+  if (status !== 200) throw new Error(`The server did not return the counter: ${status} ${body}`)
   return JSON.parse(body)
 }
 

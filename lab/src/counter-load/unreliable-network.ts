@@ -1,7 +1,7 @@
 /**
- * A network between clients and a server that does to requests what real ones do. Of some the request is lost, of some the
- * reply; some arrive twice; some arrive when their client has long sent them again, so that the second overtakes the first.
- * The sender learns of none of this: it gets an answer, or none.
+ * A network between clients and a server with the faults of real networks. It loses some requests and some replies. Some
+ * requests arrive twice; some arrive long after their client has resent them, so that the second overtakes the first. The sender
+ * learns of none of this: it gets an answer, or none.
  */
 import { Agent } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -17,7 +17,7 @@ export interface Sent {
 const FATES = ['lostRequests', 'lostReplies', 'doubled', 'late'] as const
 export type FateCounts = Record<(typeof FATES)[number], number>
 
-/** So late is a copy at most that was held up. */
+/** The largest delay of a delayed copy. */
 const LATE_MS_MAX = 400
 const ANSWER_MS_MAX = 20_000
 
@@ -29,7 +29,7 @@ export class UnreliableNetwork {
   readonly #stragglers = new Set<Promise<unknown>>()
   readonly counts: FateCounts = { lostRequests: 0, lostReplies: 0, doubled: 0, late: 0 }
 
-  /** `faultShare` of the requests meet one of the four fates, each as likely as the others. */
+  /** `faultShare` of the requests meet one of the four faults, each equally likely. */
   constructor(url: string, random: Random, { faultShare, sockets }: { faultShare: number; sockets: number }) {
     this.#url = url
     this.#random = random
@@ -58,7 +58,7 @@ export class UnreliableNetwork {
     }
   }
 
-  /** Resolves when nothing is on its way any more. */
+  /** Resolves when nothing is on its way. */
   async quiet(): Promise<void> {
     await Promise.all(this.#stragglers)
   }
@@ -67,7 +67,7 @@ export class UnreliableNetwork {
     this.#agent.destroy()
   }
 
-  /** Half of them right behind the first, or beside it. */
+  /** Half of them right after the first, or beside it. */
   #deliverLater(sent: Sent): void {
     const lateMs = this.#random.float() < 0.5 ? 0 : this.#random.float() * LATE_MS_MAX
     const straggler = delay(lateMs).then(() => this.#deliver(sent))
@@ -75,7 +75,7 @@ export class UnreliableNetwork {
     straggler.finally(() => this.#stragglers.delete(straggler))
   }
 
-  /** The server may be killed at any time: then there is no answer either. */
+  /** The server may be killed at any time; then no answer comes either. */
   #deliver({ path, body, key }: Sent): Promise<TextReply | undefined> {
     const headers = key === undefined ? {} : { 'Idempotency-Key': key }
     const options = { method: 'POST', headers, agent: this.#agent, timeout: ANSWER_MS_MAX }

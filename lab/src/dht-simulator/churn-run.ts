@@ -1,13 +1,13 @@
 /**
- * The paper's simulation (Akbarinia, Pacitti, Valduriez 2007, section 5.1 and table 1): thousands of peers of which one leaves or
- * fails every second and another joins, items that are written now and then, and queries for them; UMS with counters that are
- * handed over (UMS-Direct), UMS with counters that never are (UMS-Indirect), and BRK, over the same ring at the same times.
+ * The paper's simulation (Akbarinia, Pacitti, Valduriez 2007, section 5.1 and table 1): thousands of peers, of which one leaves
+ * or fails every second while another joins, items that are written now and then, and queries for them. UMS with counters that
+ * are handed over (UMS-Direct), UMS with counters that never are (UMS-Indirect), and BRK use the same ring at the same times.
  *
- * Each item is queried once: then what a query meets is what the time since the item's last update has left.
+ * Each item is queried once, so that a query meets what the time since the item's last update has left.
  *
- * What the paper does not say, and we chose: a message has 60 bytes, and 1000 more if it carries an item; a peer that has left in
- * good order is known to be gone by whoever writes to it, after one way there and back, as a closed port is; one that failed is
- * silent, which is noticed after 1.5 s; tables are checked about a hundred times in the life of a peer.
+ * The paper leaves open, and we chose: a message has 60 bytes, and 1000 more if it carries an item. A sender notices that a peer
+ * has left in good order after one round trip, as with a closed port. A failed peer is silent, which is noticed after 1.5 s.
+ * Tables are checked about a hundred times in the life of a peer.
  */
 import {
   type Copy,
@@ -43,11 +43,11 @@ export interface ChurnSettings {
   readonly updatesPerHour: number
   readonly departuresPerSecond: number
   readonly durationMs: number
-  /** Of each algorithm. Each is queried once. */
+  /** Per algorithm. Each item is queried once. */
   readonly items: number
   readonly handsCopiesOnLeave: boolean
   readonly algorithms: readonly Algorithm[]
-  /** How many replicas BRK reads at once, and UMS before it knows what to look for. */
+  /** How many replicas BRK reads at once, and UMS before it knows the last timestamp. */
   readonly versionsAtOnce?: number
   readonly readsAhead?: number
 }
@@ -64,19 +64,19 @@ export interface QueryResult {
   readonly messages: number
   readonly replicas: number
   readonly isCurrent: boolean
-  /** What it returned is what was written last. */
+  /** The query returned the last value written. */
   readonly isLatest: boolean
-  /** The share of replicas that had it, the paper's p_t; and how long ago it was written. */
+  /** The share of replicas that had that value (the paper's p_t), and the time since it was written. */
   readonly currentShare: number
   readonly ageMs: number
-  /** The counter went on from what was found on replicas; and whether that was right. */
+  /** The counter was initialised from the replicas, and whether the result was right. */
   readonly wasInitialised: boolean
   readonly isCounterRight: boolean
 }
 
 export interface ChurnResult {
   readonly queries: readonly QueryResult[]
-  /** Operations whose peer departed meanwhile. */
+  /** Operations whose peer departed during them. */
   readonly retried: number
   readonly events: number
   readonly departures: number
@@ -130,7 +130,7 @@ class ChurnRun {
     this.#begin()
     const { items, durationMs, departuresPerSecond, algorithms } = this.#settings
     for (let i = 0; i < items; i++) {
-      // The same times for all algorithms: they meet the same ring.
+      // The same times for all algorithms, so that they meet the same ring.
       const times = this.#random.fork(`item ${i}`)
       const queryMs = WARM_UP_MS + times.float() * (durationMs - WARM_UP_MS)
       for (const algorithm of algorithms)
@@ -215,7 +215,7 @@ class ChurnRun {
     })
   }
 
-  /** From any peer; from another if that departs before it is done, or was refused. */
+  /** From any peer; from another if that peer departs before the operation is done, or the operation was refused. */
   #operate(operation: (peer: RingPeer, done: (isDone: boolean) => void) => void): void {
     const peer = this.#ring.find(this.#random.pick(this.#alive))!
     let isOver = false
@@ -231,7 +231,7 @@ class ChurnRun {
     })
   }
 
-  /** What only the simulation can know. */
+  /** Facts that only the simulation can know. */
   #describe(item: Item): Pick<QueryResult, 'currentShare' | 'ageMs' | 'wasInitialised'> {
     const { replicas } = this.#settings
     let current = 0
@@ -315,7 +315,7 @@ function carriesItem(message: Message): boolean {
   return message.answer !== undefined && 'copy' in message.answer
 }
 
-/** The sum of four uniforms is near enough to normal for delays, and takes no logarithm. */
+/** The sum of four uniforms is close enough to normal for delays, and takes no logarithm. */
 function normal(random: Random, { mean, deviation }: { readonly mean: number; readonly deviation: number }): number {
   const sum = random.float() + random.float() + random.float() + random.float()
   return mean + (sum - 2) * Math.sqrt(3) * deviation

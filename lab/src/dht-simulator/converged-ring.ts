@@ -1,4 +1,4 @@
-/** What every peer of a ring would know had nothing changed for long: to begin simulations in the middle. */
+/** The knowledge of every peer of a ring after a long time without changes: lets simulations begin in the middle. */
 import { type ChordTables, distance, type Peer, positionOfPeer, RING_SIZE } from '@freshet/dht'
 
 export function convergedTables(peers: readonly Peer[], successorsMax: number): (peer: Peer) => ChordTables {

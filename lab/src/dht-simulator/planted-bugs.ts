@@ -1,11 +1,11 @@
-/** Rules that are broken on purpose, one at a time, to see that the checks notice it. */
+/** Rules that are broken on purpose, one at a time, to see that the checks detect it. */
 import type { RingPeer } from '@freshet/dht'
 
 export const PLANTED_BUGS = {
-  'no wait': 'guards keep no promise',
-  'kept counter': 'a peer that hands a counter on goes on using it',
+  'no wait': 'guards break their promise to wait',
+  'kept counter': 'a peer that hands over a counter continues to use it',
   'early answer': 'a write is acknowledged before a majority has recorded it',
-  'forgetful guard': 'what guards recorded does not survive a crash',
+  'forgetful guard': 'the records of guards do not survive a crash',
 } as const
 export type PlantedBug = keyof typeof PLANTED_BUGS
 

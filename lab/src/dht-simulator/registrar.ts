@@ -1,7 +1,7 @@
 /**
- * Who may change the membership: one authority, one change at a time, and the next only when a majority of the members votes
- * under the last. Here it is the simulation itself; between processes it is whoever runs them. Its words are lost and late as
- * all others.
+ * Decides on changes of the membership: one authority, one change at a time, and the next only when a majority of the members
+ * votes under the last. Here it is the simulation itself; between processes it is the operator. Its messages are lost and late
+ * like all others.
  */
 import type { Peer, Roster } from '@freshet/dht'
 import type { Random } from '../harness/random.js'
@@ -30,7 +30,7 @@ export class Registrar {
     )
   }
 
-  /** A change is under way, or waits. */
+  /** A change is under way or waiting. */
   get isBusy(): boolean {
     return this.#changes.length > 0 || !this.#isSettled()
   }

@@ -1,6 +1,6 @@
 /**
- * Peers of @freshet/dht in simulated time. What the network does to a message, and how wrong each peer's clock runs, is up to
- * the simulation; everything else is the code that runs between processes too.
+ * Peers of @freshet/dht in simulated time. The simulation decides what the network does to a message, and how wrong each peer's
+ * clock runs. Everything else is the same code that runs between processes.
  */
 import {
   createRingPeerMemory,
@@ -14,9 +14,9 @@ import type { ClockError } from '../simulator/clock-error.js'
 import type { EventQueue } from '../simulator/event-queue.js'
 
 export interface SimulatedNetwork {
-  /** When copies of a message arrive, after so many milliseconds each; none if it is lost. */
+  /** The delays, in milliseconds, of the copies of a message that arrive; empty if it is lost. */
   delaysMs(from: Peer, to: Peer, message: Message): readonly number[]
-  /** Whether a machine without the peer still says so, as one does that has refused a connection. */
+  /** Whether a machine without the peer still answers so, as one does that refuses a connection. */
   refuses(peer: Peer): boolean
 }
 
@@ -25,7 +25,7 @@ const TRUE_CLOCK: ClockError = { offsetMs: 0, rate: 1 }
 interface Running {
   readonly peer: RingPeer
   readonly clock: ClockError
-  /** What was begun before a restart is not gone on with after it. */
+  /** Work begun before a restart does not continue after it. */
   isStopped: boolean
 }
 
@@ -53,13 +53,13 @@ export class SimulatedRing {
     return this.#running.get(peer)?.peer
   }
 
-  /** What the peer's clock shows. */
+  /** The time on the peer's clock. */
   nowMs(peer: Peer): number {
     const running = this.#running.get(peer)
     return running === undefined ? 0 : this.#read(running.clock)
   }
 
-  /** With the memory of an earlier life, it is that peer come back. */
+  /** With the memory of an earlier life, that peer comes back. */
   add(peer: Peer, memory: RingPeerMemory = createRingPeerMemory(), clock: ClockError = TRUE_CLOCK): RingPeer {
     const stop = { isStopped: false }
     const effects = {
@@ -74,7 +74,7 @@ export class SimulatedRing {
     return added
   }
 
-  /** At once, in the middle of whatever it was doing. */
+  /** Stops at once, in the middle of any work. */
   stop(peer: Peer): void {
     const running = this.#running.get(peer)
     if (running === undefined) return

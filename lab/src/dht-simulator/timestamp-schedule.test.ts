@@ -4,7 +4,7 @@ import { PLANTED_BUGS, type PlantedBug } from './planted-bugs.js'
 import { runSchedule } from './timestamp-schedule.js'
 
 const SCHEDULES = 400
-/** Most are seen in one of ten schedules, the rarest in one of a few hundred. */
+/** Most bugs show in one of ten schedules, the rarest in one of a few hundred. */
 const SCHEDULES_TO_CATCH_MAX = 5000
 
 function tally(bug: PlantedBug | undefined, count: number) {
@@ -12,12 +12,12 @@ function tally(bug: PlantedBug | undefined, count: number) {
   return tallySchedules(seed => runSchedule({ seed, protocol: 'tenures', bug }), seeds)
 }
 
-describe('while everything goes wrong', () => {
-  it('with tenures no timestamp is given twice or out of order, and no read is falsely current', async () => {
+describe('under every kind of fault', () => {
+  it('with tenures, no timestamp is issued twice or out of order, and no read is falsely current', async () => {
     expect(await tally(undefined, SCHEDULES)).toMatchObject({ schedules: SCHEDULES, broken: 0 })
   })
 
-  it('something happens in a schedule, and afterwards reads are current again', async () => {
+  it('schedules contain faults, and reads are current again afterwards', async () => {
     const { counts, faults } = await tally(undefined, 100)
     expect(counts.committed).toBeGreaterThan(500)
     expect(counts.currentReads).toBeGreaterThan(500)
@@ -25,7 +25,7 @@ describe('while everything goes wrong', () => {
     expect(Object.entries(faults).filter(([, times]) => times === 0)).toEqual([])
   })
 
-  it("the paper's protocol alone gives timestamps twice and says of stale values that they are current", () => {
+  it("the paper's protocol alone issues timestamps twice and reports stale values as current", () => {
     const broken = Array.from({ length: 60 }, (_, seed) => runSchedule({ seed, protocol: 'paper' })).flatMap(
       ({ violations }) => violations,
     )

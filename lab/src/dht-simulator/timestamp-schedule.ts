@@ -1,11 +1,11 @@
 /**
- * One schedule of everything that can go wrong, drawn from a seed: peers of @freshet/dht read and write a few keys while
- * messages are lost, doubled, late and out of order, clocks run wrong, the network falls apart, peers crash and come back, join,
- * leave, and are lost for good. What was given, acknowledged and read is checked against the two promises:
+ * One schedule of everything that can go wrong, drawn from a seed. Peers of @freshet/dht read and write a few keys while
+ * messages are lost, doubled, late and out of order, clocks run wrong, the network is partitioned, peers crash and come back,
+ * join, leave, and are lost for good. Timestamps, acknowledgements and reads are checked against the two promises:
  *
- * - timestamps for a key strictly grow, in the order in which they are given, and so none is given twice;
- * - a read that is said to be current is not older than any write acknowledged, or any other such read ended, before it began;
- *   and it has the value that was written with its timestamp.
+ * - timestamps for a key strictly grow, in the order in which they are issued, so none is issued twice;
+ * - a read reported as current is not older than any write acknowledged before it began, nor than any such read that ended before
+ *   it began; and it has the value that was written with its timestamp.
  */
 import {
   compareTimestamps,
@@ -42,7 +42,7 @@ const OPTIONS: RingPeerOptions = {
   ...{ copiesMin: 2, patience: 12, readsAhead: 0, versionsAtOnce: 3 },
 }
 
-/** `lateReads` are those after everything was well again, `lateCurrentReads` those of them that were said to be current. */
+/** `lateReads`: reads after the faults have ended; `lateCurrentReads`: those of them that were reported as current. */
 export function runSchedule(settings: TimestampSettings): ScheduleResult<typeof COUNTED> {
   return new TimestampSchedule(settings).run()
 }
@@ -104,7 +104,7 @@ class TimestampSchedule extends Schedule<Peer, typeof COUNTED> {
     const memory = this.#memories.get(peer) ?? createRingPeerMemory()
     this.#memories.set(peer, memory)
     if (this.#bug === 'forgetful guard') memory.guard.ledger.clear()
-    // A clock that begins anywhere, also after a restart, and runs a little wrong.
+    // A clock that begins anywhere, even after a restart, and runs slightly wrong.
     const clock = { offsetMs: this.random.below(1e9), rate: drawClockRate(this.random, DRIFT_MAX) }
     const added = this.#ring.add(peer, memory, clock)
     this.#watch(added)
@@ -112,7 +112,7 @@ class TimestampSchedule extends Schedule<Peer, typeof COUNTED> {
     return added
   }
 
-  /** Checks every timestamp where it is given. */
+  /** Checks every timestamp where it is issued. */
   #watch(peer: RingPeer): void {
     const generate = peer.timestamps.generate.bind(peer.timestamps)
     peer.timestamps.generate = (key, nowMs, then) =>
@@ -190,7 +190,7 @@ class TimestampSchedule extends Schedule<Peer, typeof COUNTED> {
     this.network.partition((from, to) => side.has(from) !== side.has(to), 500 + this.random.below(5000))
   }
 
-  /** Most peers at once, and soon after they are back. */
+  /** Stops most peers at once; they are back soon after. */
   #cutPower(): void {
     this.faults['power cut']++
     for (const peer of this.#ring.peers) {
@@ -237,7 +237,7 @@ class TimestampSchedule extends Schedule<Peer, typeof COUNTED> {
     this.#enter(peer)
     peer.start(this.random.below(OPTIONS.tickMs))
     if (this.random.float() < 0.5) return
-    // Some do not stay for long, and much is asked of their neighbours meanwhile.
+    // Some do not stay for long, and their neighbours get many requests meanwhile.
     this.plan(8, () => this.#operate(false), 1500)
     this.queue.after(200 + this.random.below(800), () => this.#crash(peer.self))
   }
@@ -250,7 +250,7 @@ class TimestampSchedule extends Schedule<Peer, typeof COUNTED> {
     this.#ring.find(peer)!.leave(this.#ring.nowMs(peer), () => this.#forget(peer))
   }
 
-  /** Its disk is gone. That must not happen to so many that no majority remains; the paper's protocol knows no such limit. */
+  /** The disk of a peer is lost. A majority must keep theirs; the paper's protocol has no such limit. */
   #lose(): void {
     const peers = this.#ring.peers
     if (peers.length < 3 || (this.#registrar?.isBusy ?? false)) return

@@ -1,4 +1,4 @@
-/** A Cassandra of three nodes, with three copies of everything, behind lines whose conditions can be changed. */
+/** A Cassandra of three nodes, with three copies of everything, behind links whose conditions can be changed. */
 import { startCassandra } from '@freshet/engines/under-test/start-cassandra'
 import type { Random } from '../harness/random.js'
 import { startInOrder } from '../harness/start-in-order.js'
@@ -8,10 +8,10 @@ import { type Link, startLink } from '../network/link.js'
 const NODES = 3
 
 export interface FarCassandra {
-  /** The nodes' addresses, through their lines. */
+  /** The addresses of the nodes, through their links. */
   readonly hosts: readonly string[]
   readonly port: number
-  /** What is left out is as on an ideal line. */
+  /** Omitted conditions are those of an ideal link. */
   change(conditions: Partial<Conditions>): void
   stop(): Promise<void>
 }

@@ -1,4 +1,4 @@
-/** A connection to a port of this machine, with as little as possible to do for each request: it is the server that is measured. */
+/** A connection to a port of this machine, with as little work per request as possible, because the server is measured. */
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 
@@ -28,7 +28,7 @@ export abstract class PipelinedConnection<Reply> {
     this.#socket = socket
     socket.setEncoding('latin1').on('data', (text: string) => this.#read(text))
     socket.on('error', error => this.#fail(error))
-    socket.on('close', () => this.#fail(new Error('The server has closed the connection.')))
+    socket.on('close', () => this.#fail(new Error('The server closed the connection.')))
   }
 
   close(): void {
@@ -36,7 +36,7 @@ export abstract class PipelinedConnection<Reply> {
     this.#socket.destroy()
   }
 
-  /** The first reply in the text, and how long it is; undefined if it is not there as a whole. */
+  /** The first reply in the text, and its length; undefined if it is incomplete. */
   protected abstract replyIn(text: string): FoundReply<Reply> | undefined
 
   protected request(text: string): Promise<Reply> {

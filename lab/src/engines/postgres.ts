@@ -1,4 +1,4 @@
-/** For experiments on PostgreSQL, which is started by `@freshet/engines/under-test/start-postgres`. */
+/** For experiments with PostgreSQL, which `@freshet/engines/under-test/start-postgres` starts. */
 import { isPostgresInstalled } from '@freshet/engines/under-test/start-postgres'
 import { UsageError } from '../harness/usage-error.js'
 

@@ -1,18 +1,18 @@
 /**
- * A real Redis of its own (`@freshet/engines/under-test/redis`), and connections to it. Each command of a connection is written at
- * once; answers come in the order of the commands (RESP 2, https://redis.io/docs/reference/protocol-spec).
+ * A real Redis of its own (`@freshet/engines/under-test/redis`), and connections to it. A connection writes each command at once;
+ * answers come in the order of the commands (RESP 2, https://redis.io/docs/reference/protocol-spec).
  */
 import { DURABLE, type RunningRedis, startRedis as start } from '@freshet/engines/under-test/redis'
 import { type FoundReply, openSocket, PipelinedConnection } from './pipelined-connection.js'
 
 export { isRedisInstalled, type RunningRedis } from '@freshet/engines/under-test/redis'
 
-/** `isDurable`: what it acknowledges is on disk. Else it keeps everything in memory alone. */
+/** `isDurable`: acknowledged writes are on disk. Otherwise it keeps everything in memory only. */
 export function startRedis({ isDurable }: { readonly isDurable: boolean }): Promise<RunningRedis> {
   return start(isDurable ? { settings: DURABLE } : {})
 }
 
-/** For commands whose replies are one value: a line, a number, or text. */
+/** For commands whose replies are single values: a line, a number, or text. */
 export class RedisConnection extends PipelinedConnection<string> {
   static async open(port: number): Promise<RedisConnection> {
     return new RedisConnection(await openSocket(port))

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 export interface SqliteFile {
-  /** As `--store` takes it. */
+  /** In the form that `--store` takes. */
   readonly url: string
   stop(): Promise<void>
 }

@@ -1,9 +1,9 @@
 /**
- * How a filter degrades when the load is not the one it was sized for: 345 062 bits for 36 000 keys at 1%.
+ * How a filter degrades when the load differs from the load it was sized for: 345 062 bits for 36 000 keys at 1%.
  *
- * The thesis says that half as many keys again raise the rate from 1% to 4.6%. That is the best rate for so many keys,
- * 0.6185^(m/n), for which the number of hashes would have to be chosen anew; a filter that keeps its 7 hashes reaches
- * 5.8%. With 5 hashes, which is what `sizeFor` chooses at 1%, the filter degrades more gently and stays near 4.7%.
+ * The thesis says that 50% more keys raise the rate from 1% to 4.6%. That is the best possible rate for that many keys,
+ * 0.6185^(m/n), which requires a new choice of the number of hashes. A filter that keeps its 7 hashes reaches 5.8%. With 5
+ * hashes, which is what `sizeFor` chooses at 1%, the filter degrades more gently and stays near 4.7%.
  */
 import { createBloom, expectedRate, type FilterSize } from '@freshet/bloom'
 import type { Experiment, ExperimentContext, ExperimentResult, Verdict } from '../harness/experiment.js'
@@ -54,7 +54,7 @@ function measure(size: FilterSize, load: number, probes: number, random: Random)
   let positives = 0
   for (let i = 0; i < probes; i++) if (bloom.has(nextKey())) positives++
   const expected = expectedRate(size, entries)
-  // Two things are left to chance: which probes hit, and how many bits the keys happened to set.
+  // Two things depend on chance: which probes hit, and how many bits the keys set.
   const fromProbes = (expected * (1 - expected)) / probes
   const fromFill = (expected * size.hashes) ** 2 / (4 * size.bits)
   const standardError = Math.sqrt(fromProbes + fromFill)
@@ -76,7 +76,7 @@ function toResult(points: readonly Point[]): ExperimentResult {
         chart: {
           kind: 'lines',
           title: 'False-positive rate by load',
-          subtitle: `${BITS} bits, planned for ${ENTRIES_PLANNED} keys at 1%`,
+          subtitle: `${BITS} bits, sized for ${ENTRIES_PLANNED} keys at 1%`,
           x: { name: 'keys added / keys planned', scale: 'log', base: 2 },
           y: { name: 'false-positive rate', percent: true, min: 0 },
           series: HASHES.flatMap(hashes => curves(hashes, points)),
@@ -103,8 +103,8 @@ function agreesWithTheory(points: readonly Point[]): Verdict {
   const errors = points.map(point => Math.abs(point.measured - point.expected) / point.standardError)
   const worst = Math.max(...errors)
   return {
-    claim: 'the measured rate is the expected one at every load',
+    claim: 'the measured rate equals the expected rate at every load',
     holds: worst <= STANDARD_ERRORS_MAX,
-    detail: `at most ${worst.toFixed(1)} standard errors away`,
+    detail: `at most ${worst.toFixed(1)} standard errors off`,
   }
 }

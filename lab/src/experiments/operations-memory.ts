@@ -1,9 +1,9 @@
 /**
- * What it takes to remember operations, for each of them: ids as our clients make them, foreign ids, and what others would
- * do with the latter: keep them in a Map, or in Redis with SET NX EX.
+ * The memory needed to remember operations, per operation: with ids as our clients make them, with foreign ids, and with what
+ * other systems do with foreign ids: keep them in a Map, or in Redis with SET NX EX.
  *
- * Our clients say what they have settled, so a window for each client is all that is left of its operations. A foreign id
- * has to be kept: in a filter in memory that says which ids are surely new, and with the first answer on disk.
+ * Our clients report which operations they have settled, so only a window per client remains of its operations. A foreign
+ * id has to be kept: in a filter in memory that says which ids are surely new, and with the first answer on disk.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -18,18 +18,18 @@ import type { Experiment, ExperimentContext, ExperimentResult } from '../harness
 import type { Random } from '../harness/random.js'
 
 const FULL = { operations: 1_000_000, clients: 1000 }
-/** As many operations for each client. */
+/** As many operations per client as in the full run. */
 const QUICK = { operations: 50_000, clients: 50 }
 const PIPELINED = 2000
 const COUNTERS = 1000
 const OWN_BITS_MAX = 4
-/** Of the embedded store: of no account beside a million operations. */
+/** The journal of the embedded store: negligible beside a million operations. */
 const JOURNAL_BYTES_MAX = 64 * 1024
 const RETENTION_S = 86_400
 
 interface Memory {
   readonly name: string
-  /** Bits for each operation. */
+  /** Bits per operation. */
   readonly inMemory: number
   readonly onDisk: number
 }
@@ -50,7 +50,7 @@ export const operationsMemory: Experiment = {
   },
 }
 
-/** As UUIDs have it: 32 hexadecimal digits. */
+/** Like UUIDs: 32 hexadecimal digits. */
 function foreignIds(random: Random): (i: number) => string {
   const start = random.fork('ids').uint32()
   return i => {
@@ -59,7 +59,7 @@ function foreignIds(random: Random): (i: number) => string {
   }
 }
 
-/** Each client has so many under way at most: when it begins one more, the first of them is settled. */
+/** Each client has at most this many operations under way: when it begins another, the first of them is settled. */
 function ownOperation(i: number, clients: number, underWay: number): Pick<Operation, 'id'> {
   const sequence = Math.floor(i / clients) + 1
   const client = `client-of-the-lab-${i % clients}`
@@ -100,14 +100,14 @@ async function ofStore(
   }
 }
 
-/** The ids alone, with when they came. */
+/** The ids alone, with their times of arrival. */
 function ofMap(operations: number, idOf: (i: number) => string): Memory {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void
   collect()
   const before = process.memoryUsage().heapUsed
   const seen = new Map<string, number>()
-  // Read from a buffer, as they would come: a string that was put together would keep its parts.
+  // Read from a buffer, as from a request: a concatenated string would keep its parts.
   for (let i = 0; i < operations; i++) seen.set(Buffer.from(idOf(i)).toString('latin1'), i)
   collect()
   const bytes = process.memoryUsage().heapUsed - before
@@ -155,7 +155,7 @@ function toResult(rows: readonly Memory[], operations: number, clients: number):
     points: rows,
     tables: [
       {
-        title: `${operations} operations of ${clients} clients, for each operation`,
+        title: `Per operation, with ${operations} operations of ${clients} clients`,
         columns: ['remembered as', 'bits in memory', 'bytes in memory', 'bytes on disk'],
         rows: rows.map(row => [row.name, ...[row.inMemory, row.inMemory / 8, row.onDisk / 8].map(rounded)]),
       },
@@ -164,13 +164,13 @@ function toResult(rows: readonly Memory[], operations: number, clients: number):
     verdicts: [
       {
         claim:
-          `ids of our clients take at most ${OWN_BITS_MAX} bits for each operation, memory and disk together, ` +
-          'and a journal of no more than 64 KiB in all',
+          `our clients' ids take at most ${OWN_BITS_MAX} bits per operation, memory and disk together, ` +
+          'plus a journal of at most 64 KiB in all',
         holds: ownBits <= OWN_BITS_MAX + (8 * JOURNAL_BYTES_MAX) / operations,
-        detail: `${ownBits.toFixed(2)} bits; ${ownTwoBits.toFixed(2)} if each has two under way`,
+        detail: `${ownBits.toFixed(2)} bits; ${ownTwoBits.toFixed(2)} if each client has two operations under way`,
       },
       {
-        claim: 'foreign ids take a tenth of the memory of a Map or less',
+        claim: 'foreign ids take at most a tenth of the memory of a Map',
         holds: foreign.inMemory <= map.inMemory / 10,
         detail: `${foreign.inMemory.toFixed(1)} bits against ${map.inMemory.toFixed(0)}`,
       },
@@ -181,8 +181,8 @@ function toResult(rows: readonly Memory[], operations: number, clients: number):
 function toChart(rows: readonly Memory[]): BarsChart {
   return {
     kind: 'bars',
-    title: 'Bytes for each operation that is remembered',
-    subtitle: 'those of ours with their first answers, which are on disk',
+    title: 'Bytes per remembered operation',
+    subtitle: 'ours with their first answers, which are on disk',
     y: { name: 'bytes' },
     categories: rows.map(row => row.name),
     series: [

@@ -22,15 +22,15 @@ const OPTIONS = {
   seed: { type: 'string', default: String(SEED_DEFAULT) },
 } as const
 
-/** `usage` is shown with every complaint, and is also what decides which options there are. */
+/** Every error shows `usage`. The options that `usage` names are the ones accepted. */
 export function readArguments(argv: readonly string[], usage: string): Arguments {
   const { values, positionals } = parse(argv, usage)
   const [name, surplus] = positionals
   if (name === undefined) throw new UsageError(usage)
-  if (surplus !== undefined) throw new UsageError(`One name at a time: "${surplus}" is too many.\n${usage}`)
-  if (values.figures && !usage.includes('--figures')) throw new UsageError(`There are no figures here.\n${usage}`)
+  if (surplus !== undefined) throw new UsageError(`Pass one name at a time; "${surplus}" is one too many.\n${usage}`)
+  if (values.figures && !usage.includes('--figures')) throw new UsageError(`Benches draw no figures.\n${usage}`)
   if (values.against !== undefined && !usage.includes('--against')) {
-    throw new UsageError(`Only benches compare revisions.\n${usage}`)
+    throw new UsageError(`Only benches take --against.\n${usage}`)
   }
   return { ...values, name, seed: readSeed(values.seed) }
 }

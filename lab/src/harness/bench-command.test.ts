@@ -41,7 +41,7 @@ describe('the bench command', () => {
   it('names the bench that was probably meant', async () => {
     const { exitCode, stderr } = await run('sprnt')
     expect(exitCode).toBe(2)
-    expect(stderr).toContain('Did you mean sprint? See them all: npm run bench -- list')
+    expect(stderr).toContain('Did you mean sprint? List them with: npm run bench -- list')
   })
 
   it('says which benches compare revisions', async () => {
@@ -50,9 +50,9 @@ describe('the bench command', () => {
     expect(stderr).toContain('sprint does not compare revisions; commit, http and engines do.')
   })
 
-  it('has no figures to copy', async () => {
+  it('refuses --figures', async () => {
     const { exitCode, stderr } = await run('sprint', '--figures')
     expect(exitCode).toBe(2)
-    expect(stderr).toContain('There are no figures here.')
+    expect(stderr).toContain('Benches draw no figures.')
   })
 })

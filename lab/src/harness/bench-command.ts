@@ -1,7 +1,7 @@
 /**
- * `npm run bench -- NAME|list`: measures our code against its peers and prints ratios.
+ * `npm run bench -- NAME|list`: measures our code and its peers and prints ratios.
  *
- * The exit code is 0, or 2 if the command line was wrong: how fast a machine is on a given day is no failure.
+ * The exit code is 0, or 2 if the command line was wrong. A slow machine is not a failure.
  */
 import { readArguments } from './arguments.js'
 import type { Bench, BenchContext, BenchEntry, BenchResult } from './bench.js'
@@ -16,8 +16,8 @@ import { UsageError } from './usage-error.js'
 const BENCH_USAGE = `Usage: npm run bench -- NAME|list [options]
   --quick   fewer keys and rounds
   --json    the result as one JSON object on the last line of stdout
-  --seed N  other keys
-  --against REV  this code beside that of another revision, in the same rounds: commit, http, engines`
+  --seed N  use other keys
+  --against REV  measure this code and another revision's in the same rounds (commit, http and engines only)`
 
 export interface BenchSurroundings extends CommandOutput {
   readonly benches: readonly BenchEntry[]

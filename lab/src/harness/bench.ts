@@ -14,13 +14,13 @@ export interface BenchResult {
   /** Goes to the top level of the JSON. */
   readonly summary: Readonly<Record<string, unknown>>
   readonly tables: readonly Table[]
-  /** What a reader must know to read the tables rightly, and the result in words. */
+  /** What a reader must know to understand the tables, and the result in words. */
   readonly notes: readonly string[]
 }
 
 export interface Bench {
   run(context: BenchContext): Promise<BenchResult>
-  /** Measures the code of two trees, this one and another revision, in the same rounds. */
+  /** Measures the code of two trees, this tree and another revision, in the same rounds. */
   compare?(context: BenchContext, trees: readonly Tree[]): Promise<readonly TreeRow[]>
 }
 

@@ -45,7 +45,7 @@ describe('a contender in a page', () => {
     await contender.stop()
   })
 
-  it('has a site of its own, and so a process of its own', async () => {
+  it('has a site of its own, and therefore a process of its own', async () => {
     const first = await browser.start<Details, 'add'>('@scope/one', { name: 'one', keys: 1 })
     const second = await browser.start<Details, 'add'>('two.js', { name: 'two', keys: 1 })
     expect([first.details.host, second.details.host]).toEqual(['scope-one.localhost', 'two-js.localhost'])

@@ -1,8 +1,8 @@
 /**
  * Contenders in headless Chromium, a page for each.
  *
- * Every page has a host name of its own under `.localhost`, which browsers resolve to this machine without asking a name
- * server: different sites never share a renderer process, and so never a V8.
+ * Every page has a host name of its own under `.localhost`, which browsers resolve to this machine without a name
+ * server. Different sites never share a renderer process, so they never share a V8.
  */
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'

@@ -12,7 +12,7 @@ export interface Axis {
   readonly percent?: boolean
 }
 
-/** A dashed line across the chart: a value of the paper, a bound, a target. */
+/** A dashed line across the chart: a value from the paper, a bound, a target. */
 export interface Reference {
   readonly name: string
   readonly at: number
@@ -23,9 +23,9 @@ export interface Reference {
 export interface Line {
   readonly name: string
   readonly points: readonly (readonly [x: number, y: number])[]
-  /** Measured values are best marked; theory and curves read off a paper dashed. Default solid. */
+  /** Use marks for measured values, and dashes for theory and for curves read off a paper. Default solid. */
   readonly style?: 'solid' | 'dashed' | 'marked' | 'marks'
-  /** A place in the palette, to give a measured curve and its theory one colour. Default the next in turn. */
+  /** A place in the palette, so that a measured curve and its theory share a colour. Default: the next in turn. */
   readonly colour?: number
 }
 

@@ -1,4 +1,4 @@
-/** Another revision of this repository, checked out, installed and built in a temporary folder, to be measured beside this one. */
+/** Another revision of this repository, checked out, installed and built in a temporary folder, to be measured with this one. */
 import { execFile } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -26,7 +26,7 @@ export async function checkOut(revision: string): Promise<Checkout> {
   const checkout = { root, commit, remove: () => remove(root) }
   try {
     await git('worktree', 'add', '--detach', root, commit)
-    // Installing builds it, too.
+    // Installing also builds it.
     await run('npm', ['ci', '--no-audit', '--no-fund'], { cwd: root, maxBuffer: OUTPUT_BYTES_MAX })
     return checkout
   } catch (error) {

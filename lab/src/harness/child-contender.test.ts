@@ -11,7 +11,7 @@ beforeAll(async () => {
 })
 afterAll(() => rm(folder, { recursive: true }))
 
-/** A child that answers as `hostInChild` does, by hand: a process cannot run these sources. */
+/** A child that answers as `hostInChild` does, written by hand: a process cannot run these sources. */
 async function childModule(name: string, onRound: string): Promise<URL> {
   const path = join(folder, `${name}.mjs`)
   const source = `process.on('message', message => {
@@ -45,10 +45,10 @@ describe('a contender in a child process', () => {
     await contender.stop()
   })
 
-  it('is missed when it ends early', async () => {
+  it('is reported when it ends early', async () => {
     const module = await childModule('dying', 'process.exit(3)')
     const contender = await startChild({ name: 'dying', module, settings: {} })
-    await expect(contender.round()).rejects.toThrow('The process of dying ended early (exit code 3).')
+    await expect(contender.round()).rejects.toThrow('The process of dying ended too early (exit code 3).')
     await contender.stop()
   })
 })

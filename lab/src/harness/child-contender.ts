@@ -52,7 +52,7 @@ function ask(child: ChildProcess, name: string, question: ToWorker): Promise<unk
     }
     const onExit = (code: number | null, signal: string | null) => {
       child.off('message', onMessage)
-      reject(new Error(`The process of ${name} ended early (${signal ?? `exit code ${code}`}).`))
+      reject(new Error(`The process of ${name} ended too early (${signal ?? `exit code ${code}`}).`))
     }
     child.once('message', onMessage)
     child.once('exit', onExit)

@@ -2,12 +2,12 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 
-/** What it prints to stderr is shown. It gets its settings as JSON in its only argument. */
+/** The child's stderr is shown. The child gets its settings as JSON in its only argument. */
 export function forkQuietly(path: string, settings: string): ChildProcess {
   return fork(path, [settings], { execArgv: [], stdio: ['ignore', 'ignore', 'inherit', 'ipc'] })
 }
 
-/** The next one. Throws if the process ends before. */
+/** The child's next message. Throws if the process ends before it sends one. */
 export async function messageOf<Message>(child: ChildProcess, name: string): Promise<Message> {
   const controller = new AbortController()
   const { signal } = controller
@@ -23,7 +23,7 @@ export async function messageOf<Message>(child: ChildProcess, name: string): Pro
   }
 }
 
-/** Returns when it has ended. */
+/** Returns when the process has ended. */
 export async function endChild(child: ChildProcess, signal: NodeJS.Signals = 'SIGKILL'): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return
   const ended = once(child, 'exit')

@@ -1,4 +1,4 @@
-/** A real Chromium: headless, with a new empty profile, and told to keep to itself. */
+/** A real Chromium: headless, with a new empty profile, and with background traffic switched off. */
 import { type Browser, chromium, type LaunchOptions } from 'playwright-core'
 
 export const CHROMIUM_PATH: string = process.env.CHROMIUM_PATH ?? '/usr/bin/chromium'
@@ -11,7 +11,7 @@ const FLAGS = [
   '--disable-sync',
 ]
 
-/** The caller closes it; its profile goes with it. */
+/** The caller closes the browser. Its profile is removed with it. */
 export function startChromium({ args = [], ...options }: LaunchOptions = {}): Promise<Browser> {
   return chromium.launch({ executablePath: CHROMIUM_PATH, args: [...FLAGS, ...args], ...options })
 }

@@ -13,7 +13,7 @@ export interface Reporter {
   /** Where progress is drawn. */
   readonly stream: ProgressOutput
   say(text: string): void
-  /** The result, if a program asked for it. */
+  /** Writes the result as JSON if the caller passed --json. */
   answer(result: Readonly<Record<string, unknown>>): void
 }
 

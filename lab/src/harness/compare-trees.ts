@@ -1,10 +1,10 @@
 /**
- * The code of this tree beside that of another revision, in one run: `npm run bench -- NAME --against REV`.
+ * Measures the code of this tree and of another revision in one run: `npm run bench -- NAME --against REV`.
  *
- * Each tree runs its own worker of the bench, in processes of its own, by the same settings. Rounds alternate, and so
- * does who is first, so that what slows the machine for a while hits both. Two processes of one program differ by some
- * per cent for as long as they live (by where the compiler and the collector happen to put things); so there are
- * several sittings with new processes, and the ratio is the median over the rounds of all of them.
+ * Each tree runs its own worker of the bench, in its own processes, with the same settings. The rounds alternate, and so
+ * does the order within a round, so that a slow spell of the machine hits both. Two processes of one program differ by
+ * some per cent as long as they live, depending on where the compiler and the collector put things. So there are several
+ * sittings with new processes, and the ratio is the median over the rounds of all sittings.
  */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
@@ -24,9 +24,9 @@ export interface Tree {
 
 export interface TreeRow {
   readonly name: string
-  /** Whether the verdict looks at it; others are for information. */
+  /** Whether the verdict counts this measure. Other measures are for information. */
   readonly decides: boolean
-  /** In each round, how long it took before as a multiple of what it takes now: above 1 it has become faster. */
+  /** For each round, the time before divided by the time now. Above 1, the code has become faster. */
   readonly ratios: readonly number[]
 }
 
@@ -72,12 +72,12 @@ function named<Item extends { readonly name: string }>(contender: Item, name: Tr
   return { ...contender, name }
 }
 
-/** Where a tree has the process of a bench's contenders; up to commit f87d25f it was called `child`. */
+/** The contender module of a bench in a tree. Up to commit f87d25f the file was called `child`. */
 export function contenderProcess({ root }: Tree, bench: string): URL {
   const folder = join(root, 'lab/dist/bench', bench)
   const found = ['contender-process.js', 'child.js'].map(name => join(folder, name)).find(path => existsSync(path))
   if (found === undefined)
-    throw new Error(`${folder} has no process of contenders: the other revision has no such bench.`)
+    throw new Error(`${folder} has no contender process: the other revision does not have this bench.`)
   return pathToFileURL(found)
 }
 
@@ -97,15 +97,15 @@ export function reportTrees(revision: string, commit: string, rows: readonly Tre
     },
     tables: [
       {
-        title: `Speed as a multiple of that of ${revision} (${commit.slice(0, 7)})`,
-        columns: ['measure', 'ratio', 'a quarter is below', 'a quarter is above', 'rounds', 'decides'],
+        title: `Speed relative to ${revision} (${commit.slice(0, 7)})`,
+        columns: ['measure', 'ratio', 'lower quartile', 'upper quartile', 'rounds', 'decides'],
         rows: measured.map(each => [each.name, each.ratio, each.low, each.high, each.rounds, each.decides]),
       },
     ],
     notes: [
       slower.length === 0
-        ? `None slower by more than ${limit}.`
-        : `Slower by more than ${limit}: ${slower.join(', ')}. Run it once more on a quiet machine before you believe it.`,
+        ? `No measure is slower by more than ${limit}.`
+        : `Slower by more than ${limit}: ${slower.join(', ')}. Run it again on a quiet machine to confirm.`,
     ],
   }
 }

@@ -27,7 +27,7 @@ export async function startContenderFleet<Measure extends string>(
     async round() {
       const readings = await Promise.all(children.map(child => child.round()))
       const measures = Object.keys(readings[0]!) as Measure[]
-      // The last one decides when all is done.
+      // The slowest process decides when all work is done.
       const slowest = (measure: Measure) => Math.max(...readings.map(each => each[measure]))
       const share = (measure: Measure) => (shared.includes(measure) ? servers : 1)
       return Object.fromEntries(

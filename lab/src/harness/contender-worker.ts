@@ -1,11 +1,11 @@
 /**
- * One contender, alone in its process or page. It is prepared once, with what a JSON message can carry, and then told
- * round by round to measure. `hostInChild` and `hostInPage` put it at the other end of the wire.
+ * One contender, alone in its process or page. The caller prepares it once, with settings that fit into a JSON message,
+ * and then asks it to measure round by round. `hostInChild` and `hostInPage` put it at the other end of the connection.
  */
 import type { Readings } from './side-by-side.js'
 
 export interface ContenderWorker<Settings, Details, Measure extends string> {
-  /** Loads the contender and builds what the rounds need; answers what there is to know about it. */
+  /** Loads the contender and builds what the rounds need. Returns details about the contender. */
   prepare(settings: Settings): Promise<Details>
   round(): Promise<Readings<Measure>>
 }
@@ -23,16 +23,16 @@ export function hostInChild<Settings>(worker: ContenderWorker<Settings, unknown,
       reply({ failure: (error as Error).stack ?? String(error) })
     }
   })
-  // Without this a child would outlive a parent that was killed.
+  // Without this, the child would outlive a parent that was killed.
   process.on('disconnect', () => process.exit())
 }
 
-/** A parent that was interrupted is no longer there to listen; that is no reason to complain. */
+/** If the parent was interrupted, it no longer listens; that is not an error. */
 function reply(message: FromWorker): void {
   process.send?.(message, undefined, undefined, error => error && process.exit())
 }
 
-/** The name under which a page offers its worker to whoever drives the browser. */
+/** The name under which a page offers its worker to the process that drives the browser. */
 export const PAGE_WORKER = 'contenderWorker'
 
 export function hostInPage<Settings>(worker: ContenderWorker<Settings, unknown, string>): void {

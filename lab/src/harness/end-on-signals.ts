@@ -1,6 +1,6 @@
 /**
- * Ends by `exit` rather than by a signal's default, so that those who have started something take it along: caches,
- * engines, browsers.
+ * Ends by `exit` rather than by a signal's default, so that exit handlers stop what was started: caches, engines,
+ * browsers.
  */
 const CODES = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 } as const
 

@@ -1,4 +1,4 @@
-/** The list of experiments, or of benches: enough to show it without loading them and the libraries that they need. */
+/** The list of experiments, or of benches: enough to list them without loading them and the libraries they need. */
 import type { Reporter } from './command-output.js'
 import { UsageError } from './usage-error.js'
 
@@ -16,7 +16,7 @@ export function listEntries(kind: string, entries: readonly Entry<unknown>[], re
   reporter.answer({ [kind]: entries.map(({ name, title }) => ({ name, title })) })
 }
 
-/** Finds the entry that was asked for, or says what was probably meant. */
+/** Finds the entry with this name, or throws an error that suggests the name that was probably meant. */
 export function findEntry<Item>(
   entries: readonly Entry<Item>[],
   name: string,
@@ -29,10 +29,10 @@ export function findEntry<Item>(
     entries.map(entry => entry.name),
   )
   const guess = meant ? ` Did you mean ${meant}?` : ''
-  throw new UsageError(`There is no ${command.kind} called "${name}".${guess} See them all: ${command.list}`)
+  throw new UsageError(`There is no ${command.kind} called "${name}".${guess} List them with: ${command.list}`)
 }
 
-/** The known word within a third of its length of edits, if there is one. */
+/** The known word nearest to `word`, if the edits are at most a third of its length. */
 function nearest(word: string, known: readonly string[]): string | undefined {
   const ranked = known
     .map(candidate => ({ candidate, edits: editDistance(word, candidate) }))

@@ -1,21 +1,21 @@
 /**
- * What an experiment is: one claim of a paper, run again with our code, next to the paper's own figures.
+ * What an experiment is: one claim of a paper, tested again with our code, next to the paper's own figures.
  *
- * An experiment is a pure function of its context, measured durations aside: the same seed gives the same result. It
+ * An experiment is a pure function of its context, except for measured durations: the same seed gives the same result. It
  * prints nothing; the command prints tables and verdicts, draws the plots and writes the JSON.
  */
 import type { Chart } from './chart.js'
 import type { Entry } from './entry.js'
 import type { Random } from './random.js'
 
-/** Called as often as you like; it is drawn a few times per second. */
+/** May be called as often as you like; it is drawn a few times per second. */
 export type Progress = (done: number, total: number, label?: string) => void
 
 export interface ExperimentContext {
   /** Fewer repetitions, the same claims. */
   readonly quick: boolean
   readonly seed: number
-  /** A generator seeded with `seed`, fresh for each experiment. */
+  /** A generator seeded with `seed`; each experiment gets a fresh one. */
   readonly random: Random
   readonly progress: Progress
 }
@@ -47,7 +47,7 @@ export interface ExperimentResult {
   readonly tables: readonly Table[]
   readonly plots: readonly Plot[]
   readonly verdicts: readonly Verdict[]
-  /** The points of the curves, where whoever reads the JSON may want to draw them again. */
+  /** The points of the curves, for readers of the JSON who want to draw them again. */
   readonly points?: readonly unknown[]
 }
 

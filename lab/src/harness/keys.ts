@@ -1,8 +1,8 @@
 /**
  * Keys for filters and hash functions, from a seeded generator.
  *
- * Strings are decoded from bytes: V8 keeps a concatenated string as a tree of its parts until somebody reads it, and the
- * first reader, whoever that is, would pay for flattening it.
+ * Strings are decoded from bytes. V8 keeps a concatenated string as a tree of its parts until the first read, and the
+ * first reader would pay for flattening it.
  */
 import type { Random } from './random.js'
 
@@ -13,7 +13,7 @@ const UUID_DASHES_AT = [8, 13, 18, 23]
 
 export type KeySource<Key> = () => Key
 
-/** `/db/shop/products/<uuid>`, as a server would see them; repeats are as good as impossible. */
+/** `/db/shop/products/<uuid>`, as a server would see them; duplicates are practically impossible. */
 export function productKeys(random: Random): KeySource<string> {
   const prefix = encoder.encode('/db/shop/products/')
   const bytes = new Uint8Array(prefix.length + 36)

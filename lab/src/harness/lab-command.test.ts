@@ -12,7 +12,7 @@ beforeAll(async () => {
 afterAll(() => rm(folder, { recursive: true }))
 
 const dice: Experiment = {
-  source: 'nobody 1900, figure 1',
+  source: 'Noone 1900, figure 1',
   async run({ random, quick, progress }) {
     const throws = Array.from({ length: quick ? 10 : 100 }, () => random.below(6) + 1)
     progress(1, 1, 'thrown')
@@ -66,15 +66,15 @@ async function run(...argv: string[]) {
 }
 
 describe('the lab command', () => {
-  it('prints tables, plots and verdicts, and ends with 0 if all hold', async () => {
+  it('prints tables, plots and verdicts, and exits with 0 if all verdicts hold', async () => {
     const { exitCode, stdout } = await run('dice')
     expect(exitCode).toBe(0)
-    expect(stdout).toContain('A die is fair (nobody 1900, figure 1)')
+    expect(stdout).toContain('A die is fair (Noone 1900, figure 1)')
     expect(stdout).toContain('✓ six is the most: as on any die')
     expect(stdout).toMatch(/plot .*results.dice.throws\.svg/)
   })
 
-  it('ends with 1 if a verdict does not hold', async () => {
+  it('exits with 1 if a verdict does not hold', async () => {
     const { exitCode, stdout } = await run('broken-theory')
     expect(exitCode).toBe(1)
     expect(stdout).toContain('✗ the moon is cheese: 0% cheese')
@@ -87,13 +87,13 @@ describe('the lab command', () => {
     expect(stderr).toContain('✓ six is the most')
   })
 
-  it('gives the same result for the same seed, and another for another', async () => {
+  it('gives the same result for the same seed, and a different one for another seed', async () => {
     const [first, second, other] = await Promise.all(['7', '7', '8'].map(seed => run('dice', '--json', '--seed', seed)))
     expect(second!.lastLine).toBe(first!.lastLine)
     expect(JSON.parse(other!.lastLine).throws).not.toEqual(JSON.parse(first!.lastLine).throws)
   })
 
-  it('runs an experiment the same alone and among all', async () => {
+  it('gives an experiment the same result alone and within `all`', async () => {
     const alone = JSON.parse((await run('dice', '--json', '--quick')).lastLine)
     const all = await run('all', '--json', '--quick')
     expect(JSON.parse(all.lastLine).experiments.dice).toEqual(alone)
@@ -111,7 +111,7 @@ describe('the lab command', () => {
     expect(output).toEqual(['heavy  Lead\n'])
   })
 
-  it('copies the plots among the figures when asked to', async () => {
+  it('copies the plots to the figures with --figures', async () => {
     await run('dice', '--figures')
     expect(await readdir(join(folder, 'figures'))).toEqual(['dice-throws.svg'])
     expect(await readFile(join(folder, 'figures', 'dice-throws.svg'), 'utf8')).toMatch(/^<svg /)
@@ -119,19 +119,21 @@ describe('the lab command', () => {
 })
 
 describe('a command line that cannot be run', () => {
-  it('names the experiment that was probably meant', async () => {
+  it('suggests the experiment that was probably meant', async () => {
     const { exitCode, stderr } = await run('dcie')
     expect(exitCode).toBe(2)
-    expect(stderr).toBe('There is no experiment called "dcie". Did you mean dice? See them all: npm run lab -- list\n')
+    expect(stderr).toBe(
+      'There is no experiment called "dcie". Did you mean dice? List them with: npm run lab -- list\n',
+    )
   })
 
   it('finds an experiment by a part of its name', async () => {
     expect((await run('theory')).stderr).toContain('Did you mean broken-theory?')
   })
 
-  it('guesses nothing that is far away', async () => {
+  it('suggests nothing for a name that is far from all others', async () => {
     expect((await run('xylophone')).stderr).toBe(
-      'There is no experiment called "xylophone". See them all: npm run lab -- list\n',
+      'There is no experiment called "xylophone". List them with: npm run lab -- list\n',
     )
   })
 

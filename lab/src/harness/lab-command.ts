@@ -2,7 +2,7 @@
  * `npm run lab -- NAME|list|all`: runs experiments, prints what they found, writes their plots.
  *
  * The exit code is 0 if every verdict holds, 1 if one does not, 2 if the command line was wrong. No signal handler is
- * installed: Ctrl-C ends the process at once, also in the middle of a long computation.
+ * installed: Ctrl-C ends the process at once, even in the middle of a long computation.
  */
 import { copyFile, mkdir, writeFile } from 'node:fs/promises'
 import { join, relative } from 'node:path'
@@ -54,7 +54,7 @@ async function runAll(args: Arguments, surroundings: LabSurroundings, reporter: 
     results[entry.name] = await runOne(entry, args, surroundings, reporter)
   }
   const failed = Object.keys(results).filter(name => !results[name]!.holds)
-  reporter.say(failed.length === 0 ? '✓ every experiment holds' : `✗ not all hold: ${failed.join(', ')}`)
+  reporter.say(failed.length === 0 ? '✓ every experiment holds' : `✗ these do not hold: ${failed.join(', ')}`)
   reporter.answer({ seed: args.seed, quick: args.quick, experiments: results, holds: failed.length === 0 })
   return failed.length === 0 ? 0 : 1
 }
@@ -107,7 +107,7 @@ async function writePlots(
   { resultsFolder, figuresFolder }: LabSurroundings,
 ): Promise<string[]> {
   if (plots.length === 0) return []
-  // Loaded here because the charting library takes longer to load than many an experiment to run.
+  // Loaded here because the charting library takes longer to load than many experiments take to run.
   const { renderSvg } = await import('./plot.js')
   const folder = join(resultsFolder, name)
   await mkdir(folder, { recursive: true })

@@ -53,7 +53,7 @@ const charts: Record<Chart['kind'], Chart> = {
   },
 }
 
-/** Every tag is spelled as XML demands and closed in order. */
+/** Every tag is well-formed XML and the tags close in order. */
 function isWellFormed(xml: string): boolean {
   const open: string[] = []
   const tag = /<(\/?)([a-z]\w*)((?:\s+[\w:-]+="[^"<]*")*)\s*(\/?)>|<|&(?!(?:amp|lt|gt|quot);)/gi

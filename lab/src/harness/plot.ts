@@ -1,16 +1,16 @@
-/** Draws a chart as an SVG file's text, by Apache ECharts without a browser. */
+/** Draws a chart as the text of an SVG file, with Apache ECharts and without a browser. */
 import { type EChartsOption, init, type LineSeriesOption, type SeriesOption } from 'echarts'
 import type { Axis, BarsChart, BoxesChart, Chart, Line, LinesChart, Reference } from './chart.js'
 import { formatNumber, formatPercent } from './table.js'
 
 const WIDTH = 900
 const HEIGHT = 560
-// No name with a blank: ECharts writes the quotes that it would need straight into an attribute, which breaks the file.
+// No font name with a space: ECharts writes the quotes around it straight into an attribute, which breaks the file.
 const FONT = 'system-ui, Roboto, Helvetica, Arial, sans-serif'
 const INK = '#1f2933'
 const FAINT = '#e4e7eb'
 const REFERENCE_COLOUR = '#c2410c'
-// Okabe and Ito's palette, told apart also by colour-blind readers; its yellow is left out, too pale on white.
+// Okabe and Ito's palette, which colour-blind readers can tell apart. Its yellow is left out, too pale on white.
 const PALETTE = ['#0072b2', '#e69f00', '#009e73', '#cc79a7', '#56b4e9', '#d55e00', '#7f7f7f', '#1f2933']
 // Roughly the width of a character at the axes' font size, to make room for slanted names.
 const CHARACTER_PX = 7
@@ -30,8 +30,8 @@ export function renderSvg(chart: Chart): string {
 }
 
 /**
- * Takes out what is for pages that people move the mouse over, and the numbers that count charts since the process
- * started: without them a file depends on its chart alone.
+ * Removes what serves pages with a mouse pointer, and the numbers that count charts since the process started. Without
+ * them, a file depends on its chart alone.
  */
 function withoutTraces(svg: string): string {
   return svg

@@ -5,7 +5,7 @@ function watch(isTTY: boolean) {
   const written: string[] = []
   let timeMs = 0
   const bar = createProgressBar('job', { isTTY, write: text => written.push(text) }, () => timeMs)
-  /** How much is done, by the time in milliseconds. */
+  /** Maps a time in milliseconds to how much is done by then. */
   const run = (doneByMs: Readonly<Record<number, number>>) => {
     for (const [ms, done] of Object.entries(doneByMs)) {
       timeMs = Number(ms)

@@ -8,7 +8,7 @@ export interface ProgressOutput {
 
 export interface ProgressBar {
   readonly update: Progress
-  /** Wipes the bar, so that what follows starts on a clean line. */
+  /** Wipes the bar, so that the next output starts on a clean line. */
   end(): void
 }
 

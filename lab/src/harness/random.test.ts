@@ -16,7 +16,7 @@ describe('a seeded generator', () => {
     expect(draw(1)).not.toEqual(draw(1 + 2 ** 32))
   })
 
-  it('is still the generator that the published results were made with', () => {
+  it('is still the generator behind the published results', () => {
     expect(Array.from({ length: 3 }, createRandom(20121101).uint32)).toMatchInlineSnapshot(`
       [
         1659620304,
@@ -54,7 +54,7 @@ describe('a seeded generator', () => {
     expect([...shuffled].sort((a, b) => a - b)).toEqual(items)
   })
 
-  it('forks into streams that do not depend on what was drawn before', () => {
+  it('forks into streams that do not depend on earlier draws', () => {
     const random = createRandom(7)
     const early = random.fork('part').uint32()
     random.uint32()

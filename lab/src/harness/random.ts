@@ -7,11 +7,11 @@
 export interface Random {
   /** 0 to 2^32 - 1. */
   uint32(): number
-  /** 0 up to but not including 1, with 32 random bits. */
+  /** From 0 (inclusive) to 1 (exclusive), with 32 random bits. */
   float(): number
   /** A whole number from 0 to `limit` - 1; `limit` is at most 2^32. */
   below(limit: number): number
-  /** The time until the next event, of which there are `rate` per unit of time. */
+  /** The time until the next event, when there are `rate` events per unit of time. */
   exponential(rate: number): number
   /** How many events happen where `mean` are expected. */
   poisson(mean: number): number
@@ -19,7 +19,7 @@ export interface Random {
   /** A new array. */
   shuffle<Item>(items: readonly Item[]): Item[]
   bytes(length: number): Uint8Array
-  /** A generator of its own for a part of the experiment: what one part draws does not shift another. */
+  /** A separate generator for a part of the experiment, so that what one part draws does not shift another part. */
   fork(label: string): Random
 }
 
@@ -53,7 +53,7 @@ function sfc32(seed: number): () => number {
     c |= 0
     return sum >>> 0
   }
-  // The reference seeds by stirring: neighbouring seeds are unrelated after a dozen steps.
+  // The reference implementation seeds by stirring: neighbouring seeds are unrelated after a dozen steps.
   for (let i = 0; i < 15; i++) next()
   return next
 }
@@ -98,7 +98,7 @@ function shuffle<Item>(random: Random, items: readonly Item[]): Item[] {
   return shuffled
 }
 
-/** FNV-1a of the label, on top of the seed: 53 bits at most, as a seed is a number. */
+/** FNV-1a of the label on top of the seed, at most 53 bits because a seed is a number. */
 function seedOf(seed: number, label: string): number {
   let hash = 0x811c9dc5 ^ seed
   for (let i = 0; i < label.length; i++) hash = Math.imul(hash ^ label.charCodeAt(i), 0x01000193)

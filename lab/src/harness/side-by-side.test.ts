@@ -56,9 +56,9 @@ describe('contenders side by side', () => {
     ])
   })
 
-  it('have a ratio above 1 where the first is faster', async () => {
+  it('have a ratio above 1 when the first is faster', async () => {
     const standings = await measureThree()
-    // 30 / 10, 36 / 12 and 33 / 500: the round in which the machine was slow for ours alone does not decide.
+    // 30 / 10, 36 / 12 and 33 / 500: the round in which the machine was slow only for ours does not decide.
     expect(speedRatio(standings, 'ours', 'slow', 'add')).toBe(3)
     expect(speedRatio(standings, 'slow', 'ours', 'has')).toBe(0.1)
   })
@@ -103,7 +103,7 @@ describe('contenders side by side', () => {
   })
 })
 
-it('takes the middle, or the middle of the two in the middle', () => {
+it('is the middle value, or the mean of the two middle values', () => {
   expect(median([9, 1, 5])).toBe(5)
   expect(median([9, 1, 5, 6])).toBe(5.5)
 })

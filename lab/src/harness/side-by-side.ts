@@ -1,11 +1,11 @@
 /**
  * Measures contenders side by side: every contender once per round, the order rotated from round to round, a warm-up
- * round thrown away. Then the finalists alone, in many more rounds: what decides should not rest on a handful.
+ * round thrown away. Then the finalists run alone, in many more rounds, so that the result rests on enough of them.
  *
- * The result is a ratio: the median of the ratios within each round, so that whatever slows the machine for a while hits
- * both sides and is divided out. The nanoseconds are for information.
+ * The result is a ratio: the median of the ratios within each round, so that a slow spell of the machine hits both sides
+ * and cancels out. The nanoseconds are for information.
  *
- * Each contender belongs into a process of its own (`child-contender.ts`, `browser-contender.ts`). In one process they
+ * Each contender belongs in its own process (`child-contender.ts`, `browser-contender.ts`). In one process they
  * would share V8's type feedback: a loop or library function that has seen two contenders runs slower for the second.
  */
 
@@ -21,7 +21,7 @@ export interface Contender<Measure extends string> {
 export interface Standing<Measure extends string> {
   readonly name: string
   readonly medians: Readings<Measure>
-  /** What it read in each round; undefined in rounds it took no part in. */
+  /** What it measured in each round; undefined in rounds that it did not take part in. */
   readonly rounds: readonly (Readings<Measure> | undefined)[]
 }
 
@@ -30,7 +30,7 @@ export interface SideBySideOptions<Measure extends string> {
   readonly measures: readonly Measure[]
   /** Rounds that count; the warm-up comes on top. */
   readonly rounds: number
-  /** Who goes on, judged by the rounds so far, and for how many rounds more. */
+  /** Picks the finalists by the rounds so far, and sets the number of further rounds. */
   readonly final?: { readonly rounds: number; finalists(standings: readonly Standing<Measure>[]): readonly string[] }
   readonly onTurn?: (done: number, total: number, name: string) => void
 }
@@ -104,7 +104,7 @@ export function median(values: readonly number[]): number {
 
 function standingOf<Measure extends string>(standings: readonly Standing<Measure>[], name: string): Standing<Measure> {
   const standing = standings.find(candidate => candidate.name === name)
-  if (!standing) throw new TypeError(`No contender is called ${name}.`)
+  if (!standing) throw new TypeError(`There is no contender named ${name}.`)
   return standing
 }
 

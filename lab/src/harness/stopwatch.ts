@@ -1,10 +1,10 @@
 /**
- * Measures how long our own code ran, on a machine that others use as well.
+ * Measures how long our own code ran on a machine that others use as well.
  *
- * Wall-clock time counts what other processes took from us; processor time does not, but counts V8's helper threads,
- * which work beside us. Each is an upper bound, so the lesser of the two is taken. Browsers offer wall-clock time only.
+ * Wall-clock time includes what other processes took from us. Processor time does not, but it includes V8's helper
+ * threads, which run beside us. Each is an upper bound, so the lesser is used. Browsers offer wall-clock time only.
  *
- * Not for code that waits, for a disk or an engine: there the time on the wall is what counts.
+ * Not for code that waits for a disk or an engine: use wall-clock time there.
  */
 export interface Instant {
   readonly wallMs: number

@@ -11,7 +11,7 @@ export function formatTable(table: Table): string {
   return [table.title, rule, line(table.columns), rule, ...cells.map(line), rule].map(text => text.trimEnd()).join('\n')
 }
 
-/** Four significant digits are what the experiments can vouch for; whole numbers are shown in full. */
+/** Four significant digits, the precision that the experiments support. Whole numbers are shown in full. */
 function formatCell(cell: Cell): string {
   if (cell === undefined) return '·'
   if (typeof cell === 'boolean') return cell ? 'yes' : 'no'

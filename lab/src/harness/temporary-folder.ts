@@ -1,4 +1,4 @@
-/** A folder that is gone when the work in it is done. */
+/** A folder that is removed when the work in it is done. */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

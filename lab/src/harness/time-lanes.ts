@@ -1,5 +1,5 @@
 /**
- * Nanoseconds for each of so many pieces of work, with `lanes` of them at a time; by the clock on the wall, for work that waits for an
+ * Nanoseconds per piece of work, with `lanes` pieces at a time. Measured as wall-clock time, for work that waits for an
  * engine.
  */
 export async function timeLanes(count: number, lanes: number, work: (i: number) => Promise<unknown>): Promise<number> {

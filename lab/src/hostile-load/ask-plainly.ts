@@ -1,7 +1,7 @@
-/** What must be refused however politely it is asked: tokens that are none, and purges from outside. */
+/** Requests that must be refused even in their plainest form: invalid tokens, and purges from outside. */
 import { type Person, TENANTS, type Tenant } from './tenants-server.js'
 
-/** One line for each answer that is not as it must be. */
+/** Returns one line for each wrong answer. */
 export async function wrongTokenAnswers(url: string, people: readonly Person[]): Promise<readonly string[]> {
   const wrong: string[] = []
   for (const tenant of TENANTS) {
@@ -21,7 +21,7 @@ function pathsOf(tenant: Tenant): readonly string[] {
   return [`/db/${tenant}/notes/1`, `/db/${tenant}/notes/1?at=1`, `/db/${tenant}/notes?embed`]
 }
 
-/** The same of purges: no method, secret or token of a stranger may do it. */
+/** The same for purges: no method, and no secret or token of a stranger, may purge. */
 export async function acceptedPurges(url: string, people: readonly Person[]): Promise<readonly string[]> {
   const accepted: string[] = []
   const secrets = ['', 'guess', 'change-me', '*']

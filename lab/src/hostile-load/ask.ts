@@ -1,14 +1,14 @@
-/** One request over a kept connection, sent as it is spelt, and its answer without what is different each time. */
+/** One request over a kept connection, sent exactly as spelt, and its answer without the parts that differ each time. */
 import { type Agent, type IncomingMessage, request } from 'node:http'
 import type { DoorRequest } from './door-requests.js'
 
 export interface DoorAnswer {
   readonly status: number
-  /** Headers and body, to be compared. */
+  /** Headers and body, for comparison. */
   readonly text: string
 }
 
-/** Of the request, or of the connection. */
+/** Headers of the request, or of the connection. */
 const OF_THE_REQUEST = new Set(['date', 'x-request-id', 'connection', 'keep-alive', 'transfer-encoding'])
 const ANSWER_MS_MAX = 10_000
 
@@ -19,7 +19,7 @@ export function ask(agent: Agent, port: number, { method, path, headers, body }:
     const fail = () => resolve({ status: 0, text: '' })
     asked.setTimeout(ANSWER_MS_MAX, () => asked.destroy())
     asked.on('response', response => {
-      // It never ends.
+      // An event stream never ends.
       if (response.headers['content-type']?.startsWith('text/event-stream')) {
         resolve({ status: response.statusCode!, text: headersOf(response) })
         asked.destroy()

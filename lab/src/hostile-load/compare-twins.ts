@@ -19,13 +19,13 @@ export interface TwinOutcome {
   readonly leakCount: number
   readonly serverErrors: readonly string[]
   readonly serverErrorCount: number
-  /** Commits and remembered operations that strangers have caused. */
+  /** Commits and remembered operations caused by strangers. */
   readonly storedByStrangers: number
 }
 
 const STRANGERS: readonly Role[] = ['anonymous', 'stranger']
 const EXAMPLES_MAX = 5
-/** Strangers change nothing, so the order of what they send does not matter. */
+/** Strangers change nothing, so the order of their requests does not matter. */
 const AT_ONCE = 8
 const SHARES = { strangers: 0.5, tenant: 0.3, insiders: 0.2 }
 const NOT_REACHED = '"code":"POSITION_NOT_REACHED"'
@@ -43,7 +43,7 @@ export async function compareTwins({ requests, random, onProgress }: TwinLoad): 
     await Promise.all(ways)
     const stored = (await storedIn(twins.first)) - before
     await run.compare(['tenant'], requests * SHARES.tenant, random.fork('tenant'))
-    // These see what is hidden, and change it: from here on the two are not the same any more.
+    // These callers see hidden data, and change it: from here on the two servers differ.
     await run.askOne(['owner', 'admin'], requests * SHARES.insiders, random.fork('insiders'))
     return run.outcome(stored)
   } finally {
@@ -79,7 +79,7 @@ class TwinRun {
     this.#onProgress = onProgress
   }
 
-  /** All that the server says it has. */
+  /** Learns all routes that the server lists. */
   async learnRoutes(): Promise<void> {
     const answer = await fetch(`http://127.0.0.1:${this.#twins.first.port}/openapi.json`)
     this.#patterns = Object.keys(((await answer.json()) as { paths: object }).paths)
@@ -93,7 +93,7 @@ class TwinRun {
     }
   }
 
-  /** And what follows, to the last page: each has cursors of its own, which no other server can read. */
+  /** Compares the following pages too, up to the last: each server has its own cursors, which no other server can read. */
   async #compareOne(role: Role, requests: Readonly<Record<Twin, DoorRequest>>): Promise<void> {
     const request = requests.first
     const [first, second] = await Promise.all([this.#ask('first', request), this.#ask('second', requests.second)])
@@ -107,7 +107,7 @@ class TwinRun {
     }
   }
 
-  /** Buckets are deleted last: before that, the others find something in them. */
+  /** Buckets are deleted last, so that the other requests find something in them. */
   async askOne(roles: readonly Role[], count: number, random: Random): Promise<void> {
     const drawn = Array.from({ length: count }, () => {
       const role = random.pick(roles)
@@ -115,7 +115,7 @@ class TwinRun {
     })
     const ordered = drawn.toSorted((a, b) => Number(mayDeleteBuckets(a.request)) - Number(mayDeleteBuckets(b.request)))
     for (const { role, request } of ordered) {
-      // Rules that admins take away would end the run.
+      // An admin's request that removes the rules would end the run.
       if (!request.path.toLowerCase().includes('access')) this.#count(role, request, await this.#ask('first', request))
     }
   }
@@ -156,7 +156,7 @@ class TwinRun {
   }
 }
 
-/** The right answer to `?at=` a position that the log has not reached; every other 5xx is a failure. To HEAD, it has no body. */
+/** The right answer to `?at=` a position that the log has not reached. Every other 5xx is a failure. To HEAD, it has no body. */
 function isNotReached({ method, path }: DoorRequest, { status, text }: DoorAnswer): boolean {
   return method === 'HEAD' ? status === 503 && /[?&]at=\d/.test(path) : text.includes(NOT_REACHED)
 }
@@ -165,7 +165,7 @@ function mayDeleteBuckets({ method, path }: DoorRequest): boolean {
   return method === 'DELETE' && path.split(/[?#]/)[0]!.split('/').filter(Boolean).length <= 3
 }
 
-/** Ids that a server makes, its logs, clocks and filters are its own; what `/coherence` tells is for everybody (docs/access.md). */
+/** Ids made by a server, its logs, clocks and filters are its own; `/coherence` is public (docs/access.md). */
 function comparable({ method, path }: DoorRequest, { status, text }: DoorAnswer): string {
   const isOwn = /^\/+(?:coherence|time|openapi|demo|console|$|\?)/i.test(path)
   if (isOwn || (method === 'POST' && status === 201)) return `${status}`

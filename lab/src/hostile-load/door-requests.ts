@@ -1,4 +1,4 @@
-/** Requests at every door: each route of the server with each method, in spellings of every kind, with all sorts of headers and bodies. */
+/** Requests to every door: each route of the server with each method, in every kind of spelling, with many headers and bodies. */
 import type { Random } from '../harness/random.js'
 import { HIDDEN_IDS } from './twin-servers.js'
 
@@ -155,15 +155,15 @@ const BODIES = [
   ],
 ]
 
-/** Queries that are answered, if the caller may. */
+/** Queries that the server answers, if the caller has permission. */
 const PLAIN_QUERIES = QUERIES.filter(query =>
   /^(?:embed|limit=[12]|ids=|prefix=|from=|after=h|sum$|top=3|sort=n|where=\{"|$)/.test(query),
 )
 const JSON_HEADERS = { 'content-type': 'application/json' }
 
 /**
- * `patterns`: as OpenAPI writes them. Half of the requests are as they should be, but for who asks. What would create an object under a
- * hidden id is left out: that tells, and cannot but tell.
+ * `patterns`: as OpenAPI writes them. Half of the requests are valid, except perhaps for the caller. Requests that would create
+ * an object under a hidden id are left out: their answer reveals the object, and cannot avoid it.
  */
 export function makeDoorRequest(random: Random, patterns: readonly string[]): DoorRequest {
   for (;;) {
@@ -212,7 +212,7 @@ function fill(random: Random, pattern: string): string {
   })
 }
 
-/** Most are left as they are; others are spelt so that proxies or programs might read them otherwise. */
+/** Most paths are left unchanged; others are spelt so that proxies or programs might read them differently. */
 function respelt(random: Random, path: string): string {
   if (random.float() < 0.75) return path
   const last = path.at(-1)!
@@ -231,7 +231,7 @@ function respelt(random: Random, path: string): string {
   ])
 }
 
-/** As little as it takes to be sent at all. */
+/** Escapes only what must be escaped to be sent at all. */
 function escaped(query: string): string {
   return query.replaceAll(/["{}<>\s]/g, encodeURIComponent)
 }

@@ -1,4 +1,4 @@
-/** Tries to make a server use up its memory: by bodies in a million pieces, bodies that never end, and JSON with a million members. */
+/** Tries to exhaust a server's memory, with bodies in a million pieces, endless bodies, and JSON with a million members. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
@@ -7,11 +7,11 @@ import { fileURLToPath } from 'node:url'
 import { tokensOfRoles } from './twin-servers.js'
 
 export interface MemoryOutcome {
-  /** By how much the process has grown at most, and was larger still in the end. */
+  /** The largest growth of the process, and its growth at the end. */
   readonly growthMiB: number
   readonly lastingMiB: number
   readonly attacks: readonly { readonly name: string; readonly growthMiB: number }[]
-  /** How a client from another address was answered while bodies that never end were under way. */
+  /** The status that a client from another address got while bodies that never end were under way. */
   readonly othersStatus: number
 }
 
@@ -19,11 +19,11 @@ const MIB = 1024 * 1024
 const PROCESS = fileURLToPath(new URL('./memory-process.js', import.meta.url))
 const LOOK_MS = 20
 const ORDINARY = '{"writes":[{"path":"/db/acme/notes/1","value":{"n":1}}]}'
-/** After an attack memory is given back while ordinary work goes on. */
+/** After an attack, memory is released while ordinary work continues. */
 const ORDINARY_REQUESTS = 2000
 const CONNECTIONS = 100
 
-/** `pieces`: how many one connection sends. */
+/** `pieces`: the number of pieces sent over one connection. */
 export async function exhaustMemory(pieces: number): Promise<MemoryOutcome> {
   const child = spawn(process.execPath, [PROCESS], { stdio: ['pipe', 'pipe', 'inherit'] })
   try {
@@ -38,7 +38,7 @@ export async function exhaustMemory(pieces: number): Promise<MemoryOutcome> {
 }
 
 async function attack(child: ChildProcess, port: number, tenant: string, pieces: number): Promise<MemoryOutcome> {
-  // What any work takes is there before it is measured.
+  // Warms up, so that memory that any work needs is allocated before the measurement.
   for (let i = 0; i < 3; i++) await send(port, [tenant], '/commit', wholeBody(MIB))
   const attacks: { name: string; growthMiB: number }[] = []
   const start = residentMiB(child)
@@ -109,7 +109,7 @@ async function send(
   return Number(/^HTTP\/1\.1 (\d+)/.exec(text)?.[1] ?? 0)
 }
 
-/** Over as many connections as it takes: the server closes them. */
+/** Uses as many connections as needed, because the server closes them. */
 async function sendPieces(port: number, headers: readonly string[], path: string, pieces: number): Promise<void> {
   const piece = Buffer.from('1\r\n \r\n'.repeat(10_000))
   for (let sent = 0; sent < pieces; ) {

@@ -5,7 +5,7 @@ import type { Person } from './tenants-server.js'
 export interface HostileRequest {
   readonly person: Person
   readonly bytes: Buffer
-  /** More is wrong with it than who asks: its method, version, headers, body or bytes. */
+  /** Something besides the caller is wrong: its method, version, headers, body or bytes. */
   readonly isMalformed: boolean
 }
 
@@ -172,10 +172,10 @@ const BODIES = [
 const MANGLED_SHARE = 0.1
 
 export function makeRequest(random: Random, people: readonly Person[]): HostileRequest {
-  // Mostly those who may see something, so that there is something to be shown to the others.
+  // Mostly users with permissions, so that there is something that others could be shown.
   const person = random.pick(random.float() < 0.5 ? people.filter(({ tenant }) => tenant !== undefined) : people)
   const target = random.float() < 0.75 ? random.pick(BUCKETS) + random.pick(ENDS) : random.pick(OTHERS)
-  // Half of them are as they should be, but for who asks: these are what could be kept, and shown to another.
+  // Half of the requests are valid, except perhaps for the caller: their answers could be cached, and shown to others.
   const isPlain = random.float() < 0.5
   const method = isPlain ? 'GET' : random.pick(METHODS)
   const more = isPlain ? [] : Array.from({ length: random.below(4) }, () => random.pick(HEADERS))
@@ -194,7 +194,7 @@ export function makeRequest(random: Random, people: readonly Person[]): HostileR
   return { person, bytes: random.float() < MANGLED_SHARE ? mangled(bytes, random) : bytes, isMalformed: true }
 }
 
-/** A byte of the request line or so is another one. The token is left alone: it would be somebody else's. */
+/** Replaces one byte near the request line. The token is left alone, or it could become another user's. */
 function mangled(bytes: Buffer, random: Random): Buffer {
   const copy = Buffer.from(bytes)
   copy[random.below(Math.min(40, copy.length))] = random.below(256)

@@ -1,4 +1,4 @@
-/** A server in a process of its own, so that what it takes of memory can be told. Prints its port, and ends when its input does. */
+/** A server in its own process, so that its memory can be measured. Prints its port, and ends when its input ends. */
 
 import { createMemoryStore } from '@freshet/engines/memory'
 import { createFreshetServer } from '@freshet/server'

@@ -1,4 +1,4 @@
-/** Sends hostile requests one way, and looks at every answer: what it shows to whom, and whether it may be or was kept. */
+/** Sends hostile requests through one cache, and checks every answer: what it shows to whom, and whether it may be cached. */
 import { connect } from 'node:net'
 import type { Random } from '../harness/random.js'
 import { makeRequest } from './make-request.js'
@@ -15,24 +15,24 @@ export interface HostileLoad {
 export interface HostileOutcome {
   readonly requests: number
   readonly malformed: number
-  /** Others were answered by closing the connection. */
+  /** The other requests were answered by closing the connection. */
   readonly answered: number
   readonly byClass: Readonly<Record<string, number>>
-  /** Of our server, and of caches on the way. */
+  /** Failures of our server, and of caches on the way. */
   readonly ownFailures: readonly string[]
   readonly othersFailures: number
-  /** Which, by status: 400s are no failures. */
+  /** Counts by status: 400s are not failures. */
   readonly othersStatuses: Readonly<Record<string, number>>
-  /** What somebody was shown who may not see it. */
+  /** Answers that showed data to a user without permission. */
   readonly leaks: readonly string[]
-  /** Answers that say that they may be kept, and should not; errors that came twice. */
+  /** Answers marked as cacheable that must not be, and errors that were served twice. */
   readonly kept: readonly string[]
-  /** So often somebody was shown what is theirs; so often what is everybody's. */
+  /** How often a user was shown their own data, and how often public data. */
   readonly ownShown: number
   readonly publicShown: number
 }
 
-/** Many wait for an answer that does not come. */
+/** Many requests wait for an answer that never comes. */
 const CONCURRENT = 192
 const ANSWER_MS_MAX = 3000
 const EXAMPLES_MAX = 5
@@ -85,7 +85,7 @@ class Tally {
     const headers = final.slice(0, final.indexOf('\r\n\r\n')).toLowerCase()
     const describe = () =>
       `${person.name}: ${JSON.stringify(request.toString('latin1').slice(0, 200))} -> ${answer.slice(0, 300)}`
-    // Also where a cache has cut the answer, or glued two together: anywhere in the bytes.
+    // Searches all bytes, because a cache may cut an answer, or join two.
     for (const tenant of TENANTS) {
       if (!answer.includes(secretOf(tenant))) continue
       if (person.tenant === tenant) this.#ownShown++
@@ -116,7 +116,7 @@ class Tally {
     }
   }
 
-  /** Each has an id of its own: one that comes twice came out of a cache. */
+  /** Each answer has its own id: an id that occurs twice came out of a cache. */
   #checkProblem(headers: string, describe: () => string): void {
     const id = /x-request-id: (\S+)/.exec(headers)?.[1]
     if (!headers.includes('no-store') || (id !== undefined && this.#requestIds.has(id))) this.#kept.push(describe())
@@ -124,7 +124,7 @@ class Tally {
   }
 }
 
-/** All that comes until the connection ends. */
+/** Everything received until the connection ends. */
 function exchange(port: number, bytes: Buffer): Promise<string> {
   return new Promise(resolve => {
     const socket = connect(port, '127.0.0.1')

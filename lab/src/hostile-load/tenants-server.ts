@@ -1,4 +1,4 @@
-/** A server with two tenants, each with things of its own that say whose they are, and the tokens of all kinds of people. */
+/** A server with two tenants, each with objects that name their owner, and tokens of every kind of user. */
 import { createHmac } from 'node:crypto'
 import { createMemoryStore } from '@freshet/engines/memory'
 import { createFreshetServer, signToken } from '@freshet/server'
@@ -29,14 +29,14 @@ deny read acme/notes/1 as {"tenants":["globex"]}
 deny read acme/notes/1 as anyone
 `
 
-/** What only its tenant may see. */
+/** A text that only the tenant may see. */
 export function secretOf(tenant: Tenant): string {
   return `private-of-${tenant}`
 }
 
 export interface Person {
   readonly name: string
-  /** Undefined: may see nothing of anybody's. */
+  /** Undefined: may see no tenant's data. */
   readonly tenant: Tenant | undefined
   readonly token: string | undefined
 }
@@ -91,7 +91,7 @@ async function peopleOf(): Promise<readonly Person[]> {
   return [
     { name: 'acme', tenant: 'acme', token: acme },
     { name: 'globex', tenant: 'globex', token: await tokenOf(claims('globex')) },
-    stranger('nobody'),
+    stranger('no token'),
     stranger('expired', await signToken({ ...SIGNING, claims: claims('acme'), expiresMs: -HOUR_MS })),
     stranger('another audience', await signToken({ ...SIGNING, claims: claims('acme'), audience: 'elsewhere' })),
     stranger('another secret', await signToken({ ...SIGNING, claims: root, secret: 'x'.repeat(40) })),

@@ -1,6 +1,6 @@
 /**
- * Two servers that differ only in what some callers may not see: rows of another person, and buckets of another tenant. Both have had the
- * same number of commits, so positions are equal. Those callers must get the same bytes from both.
+ * Two servers that differ only in what some callers may not see: rows of another user, and buckets of another tenant. Both have
+ * had the same number of commits, so positions are equal. Those callers must get the same bytes from both.
  */
 import type { Store } from '@freshet/core/store'
 import { createMemoryStore } from '@freshet/engines/memory'
@@ -42,7 +42,7 @@ const CLAIMS: Readonly<Record<Role, Record<string, unknown> | undefined>> = {
   admin: { sub: 'root', role: 'admin' },
 }
 
-/** Which of the two, by what they have that is hidden. */
+/** The two servers, named after the hidden data that they have. */
 export type Twin = 'first' | 'second'
 
 /** Ids of hidden rows: some that only one of the two has, and one that both have with other values. */
@@ -95,7 +95,7 @@ function contentOf(twin: Twin): readonly (readonly [path: string, value: unknown
     ['/db/acme/news/1', { text: 'public' }],
     ...[1, 2, 3].map(n => [`/db/acme/notes/${n}`, { n, text: 'of all members' }] as const),
     ...[1, 2, 3].map(n => [`/db/acme/mine/bob-${n}`, { owner: 'bob', n, text: 'visible' }] as const),
-    // From here on they differ.
+    // From here on the two servers differ.
     ['/db/acme/mine/h-both', { owner: 'ann', n: isFirst ? 1 : 7, text: `${hiddenOf(twin)} in both` }],
     [`/db/acme/mine/h-${twin}`, { owner: 'ann', n: isFirst ? 2 : 9, text: hiddenOf(twin) }],
     ['/db/acme/tally/ann-1', isFirst ? 3 : 4],

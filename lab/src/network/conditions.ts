@@ -1,25 +1,24 @@
 /**
- * What a line between two places is like. The same in both directions.
+ * The conditions of a link between two places. They are the same in both directions.
  *
- * Loss is as TCP lets it be seen: nothing is missing in the end, but what was lost, and with it all that comes after it on
- * the same connection, is late by the time that it takes to notice and send it again. Connections do not wait for each
- * other, so that one overtakes another: through jitter and loss the order between connections is lost, within one it is
- * kept, as TCP does.
+ * Loss appears as TCP shows it: nothing is missing at the end, but a lost packet, and everything after it on the same connection,
+ * is late by the time that it takes to notice the loss and resend. Connections do not wait for each other, so one can overtake
+ * another: jitter and loss change the order between connections, and keep it within one, as TCP does.
  */
 export interface Conditions {
-  /** One way. */
+  /** One-way delay. */
   readonly delayMs: number
-  /** Up to so much is added to the delay, evenly spread, for each chunk anew. */
+  /** The largest random addition to the delay, uniformly distributed, drawn for each chunk. */
   readonly jitterMs: number
-  /** In each direction, shared by all connections. Infinity for a line that is never full. */
+  /** In each direction, shared by all connections. Infinity for a link that is never full. */
   readonly bytesPerSecond: number
-  /** Of the packets, from 0 to 1. */
+  /** The share of lost packets, from 0 to 1. */
   readonly lossRate: number
-  /** Of the new connections: those that are reset at once. */
+  /** The share of new connections that are reset at once. */
   readonly refuseRate: number
-  /** Of the chunks: those at which the connection is reset, in both directions. */
+  /** The share of chunks at which the connection is reset, in both directions. */
   readonly resetRate: number
-  /** Of the chunks: those from which on nothing gets through any more, and nobody is told. */
+  /** The share of chunks after which nothing gets through, and neither end is notified. */
   readonly blackHoleRate: number
 }
 
@@ -36,11 +35,11 @@ export const CONDITIONS_IDEAL: Conditions = {
 const RATES = ['lossRate', 'refuseRate', 'resetRate', 'blackHoleRate'] as const
 const DURATIONS = ['delayMs', 'jitterMs'] as const
 
-/** What is not said stays as it was. Throws a TypeError that says what is wrong. */
+/** Omitted conditions stay unchanged. Throws a TypeError that says what is wrong. */
 export function changeConditions(before: Conditions, change: Partial<Conditions>): Conditions {
   const conditions = { ...before, ...change }
   for (const name of Object.keys(conditions)) {
-    if (!(name in CONDITIONS_IDEAL)) throw new TypeError(`A line has no ${name}.`)
+    if (!(name in CONDITIONS_IDEAL)) throw new TypeError(`A link has no condition ${name}.`)
   }
   for (const name of DURATIONS)
     check(name, conditions[name], value => value >= 0 && Number.isFinite(value), '0 or more')
@@ -53,15 +52,15 @@ function check(name: string, value: number, isRight: (value: number) => boolean,
   if (typeof value !== 'number' || !isRight(value)) throw new TypeError(`${name} must be ${expected}, not ${value}.`)
 }
 
-/** As measured on most paths; a chunk of this size or less is lost as a whole or not at all. */
+/** As measured on most paths; a chunk of at most this size is lost as a whole or not at all. */
 const PACKET_BYTES = 1460
 
-/** The chance that at least one of the packets of so many bytes is lost. */
+/** The chance that at least one packet of a chunk of `bytes` bytes is lost. */
 export function lossOf(bytes: number, { lossRate }: Conditions): number {
   return lossRate === 0 ? 0 : 1 - (1 - lossRate) ** Math.ceil(bytes / PACKET_BYTES)
 }
 
-/** There and back: what it takes until a loss is noticed. */
+/** The round trip: the time until a loss is noticed. */
 export function roundTripMs({ delayMs, jitterMs }: Conditions): number {
   return 2 * delayMs + jitterMs
 }

@@ -1,6 +1,6 @@
 /**
- * One direction of one connection: chunks go in, and come out later, in the same order and as they were. It never looks
- * into them, and holds no more than a window of them: a reader who does not read stops the writer, as without it.
+ * One direction of one connection: chunks go in, and come out later, unchanged and in the same order. It never looks into them,
+ * and holds at most a window of them: a reader that does not read stops the writer, as without the delay.
  */
 import type { Socket } from 'node:net'
 import { type Conditions, lossOf, roundTripMs } from './conditions.js'
@@ -13,11 +13,11 @@ export interface LineOptions {
   readonly conditions: () => Conditions
   /** From 0 to 1. */
   readonly random: () => number
-  /** Nothing gets through now. */
+  /** True while nothing gets through. */
   readonly isCut: () => boolean
-  /** What may be on the way at once. */
+  /** How many bytes may be in transit at once. */
   readonly windowBytes: number
-  /** Called for every chunk that goes in; what it says happens to the connection instead. */
+  /** Called for every incoming chunk; returns whether the chunk passes, or the connection stops. */
   readonly onChunk: (bytes: number) => 'pass' | 'stop'
 }
 
@@ -31,14 +31,14 @@ export class DelayLine {
   readonly #options: LineOptions
   #parcels: Parcel[] = []
   #underWayBytes = 0
-  /** Nothing overtakes what went in before it. */
+  /** A chunk is never due before an earlier one. */
   #lastDueMs: number
   #earliestMs = 0
   #timer: NodeJS.Timeout | undefined
   #isBlocked = false
   #isStopped = false
 
-  /** `openMs`: nothing goes in before, since the connection is not open yet. */
+  /** `openMs`: nothing goes in before this time, since the connection is not open yet. */
   constructor(options: LineOptions, openMs: number) {
     this.#options = options
     this.#lastDueMs = openMs + options.conditions().delayMs
@@ -48,13 +48,13 @@ export class DelayLine {
     to.on('drain', () => this.#unblock())
   }
 
-  /** The way is free again: what was on it is sent once more. */
+  /** The link works again: chunks in transit are resent. */
   resume(nowMs: number): void {
     this.#earliestMs = nowMs + this.#options.conditions().delayMs
     this.#deliver()
   }
 
-  /** What is on the way is lost, and nothing more is taken. */
+  /** Chunks in transit are lost, and no more are accepted. */
   stop(): void {
     this.#isStopped = true
     clearTimeout(this.#timer)

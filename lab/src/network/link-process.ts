@@ -1,4 +1,4 @@
-/** A link in a process of its own. The options come as JSON in the only argument, everything else over IPC. */
+/** A link in its own process. The options come as JSON in the only argument, everything else over IPC. */
 import type { Conditions } from './conditions.js'
 import { type Direction, type LinkCounts, type LinkOptions, startLink } from './link.js'
 
@@ -8,7 +8,7 @@ export type LinkCommand =
   | { readonly kind: 'mend' }
   | { readonly kind: 'counts' }
 
-/** One for each command, in the order of the commands; and one at the start. */
+/** One reply per command, in the order of the commands; and one at the start. */
 export interface LinkReply {
   readonly url: string
   readonly counts: LinkCounts

@@ -14,11 +14,11 @@ afterEach(async () => {
 interface Scene {
   readonly link: Link
   readonly server: Server
-  /** The server's ends of the connections, in the order in which they came. */
+  /** The server's ends of the connections, in order of arrival. */
   readonly accepted: Socket[]
 }
 
-/** A link to a server; one that sends back what it gets, unless said otherwise. */
+/** A link to a server, which echoes unless `serve` is given. */
 async function scene(conditions: Partial<Conditions> & { seed?: number }, serve = echo): Promise<Scene> {
   const accepted: Socket[] = []
   const server = createServer({ allowHalfOpen: true, noDelay: true }, socket => {
@@ -51,12 +51,12 @@ async function connectTo({ url }: { url: string }): Promise<Socket> {
   return socket
 }
 
-/** However it came to that. */
+/** Resolves when the socket is closed, for whatever reason. */
 function closed(socket: Socket): Promise<unknown> {
   return socket.closed ? Promise.resolve() : new Promise(resolve => socket.once('close', resolve))
 }
 
-/** How long it takes until something comes back. */
+/** The time until an echo arrives. */
 async function pingMs(socket: Socket): Promise<number> {
   const beganMs = performance.now()
   socket.write('ping')
@@ -64,7 +64,7 @@ async function pingMs(socket: Socket): Promise<number> {
   return performance.now() - beganMs
 }
 
-/** After a first one, which is slower. */
+/** Measured after a first ping, which is slower. */
 async function pingTimes(socket: Socket, count: number): Promise<number[]> {
   await pingMs(socket)
   const times: number[] = []
@@ -72,12 +72,12 @@ async function pingTimes(socket: Socket, count: number): Promise<number[]> {
   return times
 }
 
-/** Resolves with true if the condition comes to hold, which is looked at again and again for as long as the test may take. */
+/** Resolves with true once the condition holds. Polls for as long as the test may take. */
 async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await new Promise(resolve => setTimeout(resolve, 5))
 }
 
-/** Something that takes longer than what is held back would take if it were not. */
+/** Takes longer than the held-back bytes would take if nothing held them back. */
 async function aRoundTripElsewhere(): Promise<void> {
   const { link } = await scene({ delayMs: 50 })
   await pingMs(await connectTo(link))
@@ -93,7 +93,7 @@ describe('a link', () => {
     for (let i = 0; i < 3; i++) expect(await pingMs(socket)).toBeGreaterThanOrEqual(80)
   })
 
-  it('is the slower the longer it is', async () => {
+  it('is slower with a longer delay', async () => {
     const near = await connectTo((await scene({ delayMs: 10 })).link)
     const far = await connectTo((await scene({ delayMs: 60 })).link)
     const medianOf = async (socket: Socket) => {
@@ -102,7 +102,7 @@ describe('a link', () => {
     expect((await medianOf(far)) / (await medianOf(near))).toBeGreaterThan(1.5)
   })
 
-  it('adds jitter, another one each time, and keeps the order within a connection', async () => {
+  it('adds jitter, drawn for each chunk, and keeps the order within a connection', async () => {
     const { link } = await scene({ delayMs: 5, jitterMs: 40 })
     const socket = await connectTo(link)
     const times = await pingTimes(socket, 10)
@@ -130,7 +130,7 @@ describe('a link', () => {
     expect(order).not.toEqual([...order].sort((one, other) => one - other))
   })
 
-  it('carries so many bytes a second, all connections together', async () => {
+  it('carries the given number of bytes a second, over all connections together', async () => {
     const { link } = await scene({ bytesPerSecond: 1_000_000 })
     const beganMs = performance.now()
     const one = async () => {
@@ -146,7 +146,7 @@ describe('a link', () => {
     expect(performance.now() - beganMs).toBeGreaterThanOrEqual(200)
   })
 
-  it('makes a lost packet late by a round trip', async () => {
+  it('delays a lost packet by a round trip', async () => {
     const { link } = await scene({ delayMs: 20, lossRate: 0.3 })
     const times = await pingTimes(await connectTo(link), 20)
     const late = times.filter(time => time >= 80)
@@ -163,10 +163,10 @@ describe('a link', () => {
     expect(await pingMs(socket)).toBeGreaterThanOrEqual(140)
     expect(link.conditions.delayMs).toBe(70)
     expect(() => link.change({ lossRate: 2 })).toThrow('lossRate must be from 0 to 1')
-    expect(() => link.change({ delay: 2 } as object)).toThrow('A line has no delay')
+    expect(() => link.change({ delay: 2 } as object)).toThrow('A link has no condition delay')
   })
 
-  it('has the same happen again from the same seed', async () => {
+  it('repeats the same events from the same seed', async () => {
     const lateOnes = async (seed: number) => {
       const { link } = await scene({ refuseRate: 0.5, seed })
       const fates: boolean[] = []
@@ -185,8 +185,8 @@ describe('a link', () => {
   })
 })
 
-describe('a link that is cut', () => {
-  it('holds everything back, tells nobody, and delivers it whole when it is mended', async () => {
+describe('a cut link', () => {
+  it('holds everything back without notice, and delivers all of it when it is repaired', async () => {
     const { link } = await scene({ delayMs: 5 })
     const socket = await connectTo(link)
     await pingMs(socket)
@@ -205,7 +205,7 @@ describe('a link that is cut', () => {
     await until(() => got === 'one two')
   })
 
-  it('in one direction lets the other through', async () => {
+  it('in one direction still carries the other', async () => {
     const { link, accepted } = await scene({ delayMs: 5 })
     const socket = await connectTo(link)
     await pingMs(socket)
@@ -226,7 +226,7 @@ describe('a link that is cut', () => {
     await until(() => got === 'up')
   })
 
-  it('lets new connections wait until it is mended', async () => {
+  it('makes new connections wait until it is repaired', async () => {
     const { link } = await scene({})
     link.cut()
     const socket = await connectTo(link)
@@ -238,7 +238,7 @@ describe('a link that is cut', () => {
 })
 
 describe('a connection', () => {
-  it('is half-closed: its end is passed on, and what comes the other way still arrives', async () => {
+  it('is half-closed: the end is passed on, and bytes in the other direction still arrive', async () => {
     const { link } = await scene({ delayMs: 5 }, socket => {
       socket.resume()
       socket.once('end', () => socket.end('all of it'))
@@ -254,13 +254,13 @@ describe('a connection', () => {
     await until(() => link.counts.open === 0)
   })
 
-  it('is half-open when one end dies and the other is not told', async () => {
+  it('is half-open when one end dies and the other is not notified', async () => {
     const { link, accepted } = await scene({ delayMs: 5 })
     const socket = await connectTo(link)
     await pingMs(socket)
     link.abandon('server')
     await closed(accepted[0]!)
-    socket.write('is anybody there?')
+    socket.write('are you still there?')
     await aRoundTripElsewhere()
     expect(socket.closed).toBe(false)
     expect(socket.readableEnded).toBe(false)
@@ -276,7 +276,7 @@ describe('a connection', () => {
     expect((error as NodeJS.ErrnoException).code).toBe('ECONNRESET')
   })
 
-  it('is reset, or falls silent, at the rates given', async () => {
+  it('is reset, or falls silent, at the given rates', async () => {
     const { link } = await scene({ resetRate: 0.2, blackHoleRate: 0.2 })
     const fateOf = async (): Promise<'reset' | 'silent' | 'spared'> => {
       const socket = await connectTo(link)
@@ -293,12 +293,12 @@ describe('a connection', () => {
     expect(new Set(fates)).toEqual(new Set(['reset', 'silent']))
   })
 
-  it('passes nothing on to who does not read, and stops the writer', async () => {
+  it('passes nothing on to a reader that does not read, and stops the writer', async () => {
     const { link, accepted } = await scene({ delayMs: 1 }, socket => socket.pause())
     const socket = await connectTo(link)
     const chunk = Buffer.alloc(1024 * 1024)
     let written = 0
-    // 256 MiB would fit into no buffers of the system's.
+    // 256 MiB would fit into none of the system's buffers.
     while (written < 256 && socket.write(chunk)) written++
     await aRoundTripElsewhere()
     await aRoundTripElsewhere()
@@ -319,7 +319,7 @@ describe('a connection', () => {
     await until(() => got === (written + (written < 256 ? 1 : 0) + 64) * chunk.length)
   })
 
-  it('is one of many, each with its own bytes', async () => {
+  it('keeps the bytes of many connections apart', async () => {
     const { link } = await scene({ delayMs: 20, jitterMs: 10, lossRate: 0.01 })
     const one = async (_: unknown, i: number) => {
       const socket = await connectTo(link)
@@ -336,8 +336,8 @@ describe('a connection', () => {
   })
 })
 
-describe('a link in a process of its own', () => {
-  it('delays, counts, and can be changed, cut and mended', async () => {
+describe('a link in its own process', () => {
+  it('delays, counts, and can be changed, cut and repaired', async () => {
     const { server } = await scene({})
     const target = `http://127.0.0.1:${(server.address() as { port: number }).port}`
     const link = await startRemoteLink({ target, delayMs: 10, bytesPerSecond: Number.POSITIVE_INFINITY })

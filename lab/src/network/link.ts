@@ -1,10 +1,10 @@
 /**
- * A line to a server far away, for machines whose kernel cannot emulate one: a TCP proxy that delays, stalls, resets and
- * loses, as `conditions.ts` says, from one seed. It can be changed, cut and mended while it runs.
+ * A link to a distant server, for machines whose kernel cannot emulate one: a TCP proxy that delays, stalls, resets and loses,
+ * as `conditions.ts` says, from one seed. It can be changed, cut and repaired while it runs.
  *
- * A new connection costs a round trip before its first byte leaves, as in reality, so that whoever opens more of them than
- * needed is seen to be slow. It passes on the end of one direction and keeps the other open (half-closed). Held bytes are
- * bounded by a window, and it does nothing by the byte: it should never be what limits a measurement.
+ * A new connection costs a round trip before its first byte leaves, as in reality, so that opening more connections than needed
+ * shows as slowness. The link passes on the end of one direction and keeps the other open (half-closed). Held bytes are bounded
+ * by a window, and no work is done per byte: the link should never limit a measurement.
  */
 import { createServer, connect as open, type Server, type Socket } from 'node:net'
 import { createRandom, type Random } from '../harness/random.js'
@@ -17,19 +17,19 @@ export type Direction = 'up' | 'down'
 export type End = 'client' | 'server'
 
 export interface LinkOptions extends Partial<Conditions> {
-  /** Where it leads: http://127.0.0.1:7700. */
+  /** The address that the link leads to: http://127.0.0.1:7700. */
   readonly target: string
   readonly seed?: number
-  /** Where it listens: 127.0.0.1 unless given. */
+  /** The host that it listens on; default 127.0.0.1. */
   readonly host?: string
-  /** 0 for any. */
+  /** 0 for any free port. */
   readonly port?: number
-  /** What a connection may have on the way in each direction: more than that per round trip it does not carry. */
+  /** How many bytes a connection may have in transit in each direction; it carries at most that per round trip. */
   readonly windowBytes?: number
 }
 
 export interface LinkCounts {
-  /** Since the start. */
+  /** Counted since the start. */
   readonly connections: number
   readonly open: number
   readonly upBytes: number
@@ -61,8 +61,8 @@ export class Link {
   readonly #pacers = { up: new Pacer(), down: new Pacer() }
   readonly #cut = new Set<Direction>()
   readonly #bytes = { up: 0, down: 0 }
-  /** Resets that could not get through. */
-  readonly #untold: (() => void)[] = []
+  /** Resets that could not get through yet. */
+  readonly #heldResets: (() => void)[] = []
   #conditions: Conditions
   #count = 0
   #host = ''
@@ -99,28 +99,28 @@ export class Link {
     this.#port = (this.#server.address() as { port: number }).port
   }
 
-  /** For what is sent from now on. What is on the way keeps its time. */
+  /** Applies to what is sent from now on. Bytes in transit keep their time. */
   change(conditions: Partial<Conditions>): void {
     this.#conditions = changeConditions(this.#conditions, conditions)
   }
 
-  /** Nothing gets through, in one direction or both, and nobody is told. It is not lost either: TCP sends it again. */
+  /** Nothing gets through, in one direction or both, and neither end is notified. No bytes are lost: TCP resends them. */
   cut(...directions: readonly Direction[]): void {
     for (const direction of directions.length === 0 ? (['up', 'down'] as const) : directions) this.#cut.add(direction)
   }
 
   mend(): void {
     this.#cut.clear()
-    for (const tell of this.#untold.splice(0)) tell()
+    for (const tell of this.#heldResets.splice(0)) tell()
     for (const { lines } of this.#connections) for (const line of lines) line.resume(performance.now())
   }
 
-  /** Resets all connections that there are. */
+  /** Resets all open connections. */
   reset(): void {
     for (const connection of [...this.#connections]) this.#reset(connection)
   }
 
-  /** One end of each connection dies, and the other is never told: it goes on believing that it is connected. */
+  /** One end of each connection dies, and the other is never notified: it continues to believe that it is connected. */
   abandon(end: End): void {
     for (const connection of [...this.#connections]) {
       this.#lose(connection)
@@ -146,7 +146,7 @@ export class Link {
     const connection: Connection = { client, server, lines: [], isLost: false }
     this.#connections.add(connection)
     const nowMs = performance.now()
-    // The client has its connection after a round trip, and only then begins to send.
+    // The client has its connection after a round trip, and begins to send only then.
     connection.lines.push(this.#line(connection, 'up', nowMs + roundTripMs(this.#conditions)))
     connection.lines.push(this.#line(connection, 'down', nowMs + this.#conditions.delayMs))
     for (const [socket, other] of [
@@ -191,18 +191,18 @@ export class Link {
     connection.server.resetAndDestroy()
   }
 
-  /** From now on nothing gets through, in either direction, and neither end is told of what becomes of the other. */
+  /** From now on nothing gets through, in either direction, and neither end learns of the other's state. */
   #lose(connection: Connection): void {
     connection.isLost = true
     for (const line of connection.lines) line.stop()
   }
 
-  /** That one end is gone travels like everything else, unless nothing gets through. */
+  /** A reset travels like everything else, unless nothing gets through. */
   #passReset(connection: Connection, other: Socket, direction: Direction): void {
     if (connection.isLost || other.destroyed) return
     for (const line of connection.lines) line.stop()
     const tell = () => {
-      if (this.#cut.has(direction)) this.#untold.push(tell)
+      if (this.#cut.has(direction)) this.#heldResets.push(tell)
       else other.resetAndDestroy()
     }
     setTimeout(tell, Math.ceil(this.#conditions.delayMs))

@@ -1,4 +1,4 @@
-/** A link in a process of its own, so that what it does takes no time from whoever is measured. */
+/** A link in its own process, so that its work takes no time from the measured code. */
 import { fileURLToPath } from 'node:url'
 import { endChild, forkQuietly, messageOf } from '../harness/child-messages.js'
 import type { Conditions } from './conditions.js'
@@ -16,7 +16,7 @@ export interface RemoteLink {
   stop(): Promise<void>
 }
 
-/** It ends by itself when this process does. */
+/** The process ends by itself when this one does. */
 export async function startRemoteLink(options: LinkOptions): Promise<RemoteLink> {
   const child = forkQuietly(PROCESS, JSON.stringify(options, writable))
   const nextReply = () => messageOf<LinkReply>(child, 'The link')
@@ -40,7 +40,7 @@ export async function startRemoteLink(options: LinkOptions): Promise<RemoteLink>
   }
 }
 
-/** JSON has no Infinity. It is what a line carries that nothing is said of, so it is left out. */
+/** JSON has no Infinity. It is the default speed of a link, so it is left out. */
 function writable(_name: string, value: unknown): unknown {
   return value === Number.POSITIVE_INFINITY ? undefined : value
 }

@@ -1,9 +1,9 @@
 /**
- * All that the page may ask for, as a table from URL path to file. It is made once, and only an exact match is served:
+ * All files that the page may request, as a table from URL path to file. It is built once, and only an exact match is served:
  * no spelling of `..` can lead out of it.
  *
  *     /                    lab/page/index.html, and its stylesheet beside it
- *     /bloom/...           the filter library as it was compiled; the page imports it as '@freshet/bloom'
+ *     /bloom/...           the filter library as compiled; the page imports it as '@freshet/bloom'
  *     /lab/page/browser/   the page's own modules
  *     /lab/harness/        the few modules of the harness that they import
  *     /echarts.js          the charting library

@@ -33,7 +33,7 @@ export function createPageServer(files: PageFiles): Server {
 
 async function answerTo(request: IncomingMessage, files: PageFiles): Promise<Answer> {
   if (request.method !== 'GET' && request.method !== 'HEAD') {
-    return plain(405, `${request.method} is not answered here. Use GET or HEAD.`)
+    return plain(405, `This server does not answer ${request.method}. Use GET or HEAD.`)
   }
   const [path] = (request.url ?? '/').split('?', 1)
   const file = files.get(path!)
@@ -41,7 +41,7 @@ async function answerTo(request: IncomingMessage, files: PageFiles): Promise<Ans
   try {
     return { status: 200, contentType: CONTENT_TYPES[extname(file.pathname)]!, body: await readFile(file) }
   } catch (error) {
-    return plain(500, `${file.pathname} cannot be read (${(error as Error).message}). Build it again: npm run build`)
+    return plain(500, `${file.pathname} cannot be read (${(error as Error).message}). Rebuild it: npm run build`)
   }
 }
 

@@ -22,5 +22,5 @@ function parsePortFlag(argv: readonly string[]): string | undefined {
 function toPort(text: string, name: string): number {
   const port = Number(text)
   if (/^\d+$/.test(text) && port <= 65_535) return port
-  throw new UsageError(`${name} takes a port from 0 (any that is free) to 65535, not "${text}".\n${USAGE}`)
+  throw new UsageError(`${name} takes a port from 0 (any free port) to 65535, not "${text}".\n${USAGE}`)
 }

@@ -1,7 +1,7 @@
 /**
- * The door of `npm run filters`: serves the filter page to this machine only.
+ * The entry point of `npm run filters`: serves the filter page to this machine only.
  *
- * The exit code is 0 after Ctrl-C, 1 if the port cannot be had, 2 if the command line was wrong.
+ * The exit code is 0 after Ctrl-C, 1 if the port is not available, 2 if the command line was wrong.
  */
 import type { AddressInfo } from 'node:net'
 import { UsageError } from '../harness/usage-error.js'
@@ -18,17 +18,17 @@ function serve(port: number): void {
   })
   const stop = () => {
     server.close()
-    // Browsers keep connections open for minutes; nothing is lost by cutting them.
+    // Browsers keep connections open for minutes; closing them loses nothing.
     server.closeAllConnections()
   }
   process.once('SIGINT', stop).once('SIGTERM', stop)
 }
 
 function refusal(error: NodeJS.ErrnoException, port: number): string {
-  const another = `Choose another one: npm run filters -- --port ${(port % 65_535) + 1}`
+  const another = `Choose another port: npm run filters -- --port ${(port % 65_535) + 1}`
   if (error.code === 'EADDRINUSE') return `Port ${port} is taken by another program. ${another}`
-  if (error.code === 'EACCES') return `Port ${port} may not be used by this account. ${another}`
-  return `The page cannot be served on port ${port}: ${error.message}. ${another}`
+  if (error.code === 'EACCES') return `This account is not allowed to use port ${port}. ${another}`
+  return `The server cannot listen on port ${port}: ${error.message}. ${another}`
 }
 
 function fail(exitCode: number, message: string): void {

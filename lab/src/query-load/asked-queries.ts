@@ -1,16 +1,16 @@
 /**
- * The objects and the queries of the load. What each query's result is, is said here once more, in plain code that shares
- * nothing with the server's: it is what results are held to.
+ * The objects and the queries of the load. The expected result of each query is computed here a second time, in plain code that
+ * shares nothing with the server. Results are judged against it.
  */
 import type { QueryOptions } from '@freshet/client'
 import type { Random } from '../harness/random.js'
 
 export const BUCKET = 'load/products'
-/** Each write also puts its number here, under the name of its writer: so it can be found out what became of it. */
+/** Each write also puts its number here, under the name of its writer, so that its outcome can be found out. */
 export const MARKERS = 'load/markers'
 
 export interface Product {
-  /** Written only once. */
+  /** Unique to the write. */
   readonly number: number
   readonly category: string
   readonly price: number
@@ -35,7 +35,7 @@ export interface AskedQuery {
 
 export const PRODUCT_IDS: readonly string[] = Array.from({ length: 60 }, (_, i) => `p${String(i).padStart(3, '0')}`)
 
-/** The second of them comes and goes during the load. */
+/** The second index is dropped and declared again during the load. */
 export const INDEXES = [
   { name: 'by-category', fields: ['category', 'price'] },
   { name: 'by-maker', fields: ['maker.name'] },
@@ -57,7 +57,7 @@ export function productOf(number: number, random: Random): Product {
 }
 
 const byPrice = (a: Entry, b: Entry) => a.product.price - b.product.price
-/** What is equal goes by id, in the direction of the last field. */
+/** Equal entries are sorted by id, in the direction of the last field. */
 const byPriceFalling = (a: Entry, b: Entry) => b.product.price - a.product.price || (a.id < b.id ? 1 : -1)
 
 export const ASKED_QUERIES: readonly AskedQuery[] = [
@@ -100,7 +100,7 @@ export const ASKED_QUERIES: readonly AskedQuery[] = [
     }
   }),
   {
-    name: 'the dearest of all',
+    name: 'the most expensive',
     options: { sort: '-price', limit: 10 },
     matches: () => true,
     compare: byPriceFalling,
@@ -118,10 +118,10 @@ export const ASKED_QUERIES: readonly AskedQuery[] = [
   { name: 'whole bucket', options: { sort: '$id', limit: ALL }, matches: () => true, limit: ALL },
 ]
 
-/** The result over these entries, which are by id, as the digest it is compared by. */
+/** The result over these entries, which are sorted by id, as the digest used for comparison. */
 export function resultOf({ matches, compare, limit }: AskedQuery, entries: readonly Entry[]): string {
   const found = entries.filter(({ product }) => matches(product))
-  // Stable: what is equal stays in the order of ids.
+  // A stable sort: equal entries stay in the order of ids.
   if (compare) found.sort(compare)
   return digestOf(found.slice(0, limit).map(({ id, version, product }) => ({ id, version, number: product.number })))
 }

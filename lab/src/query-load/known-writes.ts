@@ -1,6 +1,6 @@
 /**
- * What was written, in the order of positions, as far as that is settled: a write whose answer is still out may have taken
- * any position after those acknowledged before it began.
+ * What was written, in the order of positions, as far as that is settled: a write without an answer yet may have taken any
+ * position after those acknowledged before it began.
  */
 import type { Position } from '@freshet/protocol'
 import type { Product } from './asked-queries.js'
@@ -8,7 +8,7 @@ import type { Product } from './asked-queries.js'
 export interface KnownWrite {
   readonly position: Position
   readonly id: string
-  /** Undefined: it was deleted. */
+  /** Undefined: the product was deleted. */
   readonly product: Product | undefined
 }
 
@@ -24,7 +24,7 @@ interface Due {
 
 export class KnownWrites {
   readonly #underWay = new Set<Ticket>()
-  /** Known, but not settled; by position. */
+  /** Known, but not settled; sorted by position. */
   #unsettled: KnownWrite[] = []
   readonly #due: Due[] = []
   readonly #onSettled: (write: KnownWrite) => void
@@ -35,12 +35,12 @@ export class KnownWrites {
     this.#onSettled = onSettled
   }
 
-  /** The latest position that anybody was told of. */
+  /** The latest position in any acknowledgement. */
   get latest(): Position {
     return this.#latest
   }
 
-  /** Everything up to here is known. */
+  /** All writes up to here are known. */
   get settledTo(): Position {
     let settled = this.#latest
     for (const { after } of this.#underWay) settled = Math.min(settled, after)
@@ -51,14 +51,14 @@ export class KnownWrites {
     return this.#underWay.size === 0
   }
 
-  /** To be called before it is sent. */
+  /** Call this before sending the write. */
   begin(): Ticket {
     const ticket = { after: this.#latest }
     this.#underWay.add(ticket)
     return ticket
   }
 
-  /** What became of it; undefined: nothing. */
+  /** Records the outcome of a write; undefined: it did not happen. */
   end(ticket: Ticket, write: KnownWrite | undefined, nowMs: number): void {
     this.#underWay.delete(ticket)
     if (write !== undefined) {
@@ -72,7 +72,7 @@ export class KnownWrites {
     while (this.#unsettled[0] && this.#unsettled[0].position <= settled) this.#onSettled(this.#unsettled.shift()!)
   }
 
-  /** The latest position that was acknowledged before this time. */
+  /** The latest position acknowledged before this time. */
   dueAt(timeMs: number): Position {
     let low = 0
     let high = this.#due.length

@@ -1,4 +1,4 @@
-/** Asks queries as the web does: whatever the nearest cache has. Held to the same staleness, to see what the caches do alone. */
+/** Queries as the web does, with whatever the nearest cache has. Judged by the same staleness, to see what caches do alone. */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Fetch } from '@freshet/client'
 import { formatQuery, type QueryAnswer, type Sort } from '@freshet/protocol'
@@ -22,7 +22,7 @@ export async function queryPlainly(options: PlainQueriesOptions, isOver: () => b
   while (!isOver()) {
     await delay(random.float() * 2 * pauseMs)
     const query = random.below(ASKED_QUERIES.length)
-    // Each for itself: it has no session that could go back.
+    // Each query is judged separately: there is no session that could go back.
     const read = checker.begin(query, new SessionRecord(), 'a plain query', stalenessMs, performance.now())
     const answer = await ask(options, ASKED_QUERIES[query]!)
     if (answer === undefined) continue

@@ -1,7 +1,7 @@
 /**
- * One writer of products. Each write is a commit that also puts the write's number under the writer's own name, on the
- * condition that it is the writer's next: so also of a write whose answer got lost it can be found out whether it was done,
- * and when, and it cannot be done later on.
+ * One writer of products. Each write is a commit that also puts the write's number under the writer's own name, on condition
+ * that it is the writer's next write. So even when an answer was lost, the writer can find out whether and when its write was
+ * done; and the write cannot be done later.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { type CommitPart, type Database, FreshetError, versionOf } from '@freshet/client'
@@ -11,7 +11,7 @@ import type { KnownWrites } from './known-writes.js'
 
 export interface ProductWriterOptions {
   readonly name: string
-  /** Straight to the server. */
+  /** A connection straight to the server. */
   readonly direct: Database
   readonly writes: KnownWrites
   readonly random: Random
@@ -35,7 +35,7 @@ export class ProductWriter {
     this.#options = options
   }
 
-  /** Writes some product through this connection. Its position, if that was answered there; undefined if it was not. */
+  /** Writes a product through this connection. Returns its position if the answer arrived there; otherwise undefined. */
   write(db: Database, id: string = this.#options.random.pick(PRODUCT_IDS)): Promise<number | undefined> {
     const { random } = this.#options
     const number = nextNumber++
@@ -64,7 +64,7 @@ export class ProductWriter {
     return answered
   }
 
-  /** The position of the write of this number, if it was done; if not, it never will be. */
+  /** The position of the write with this number, if it was done; otherwise it never will be. */
   async #findOut(number: number): Promise<number | undefined> {
     const { direct, name } = this.#options
     const fence = nextNumber++
@@ -79,7 +79,7 @@ export class ProductWriter {
         await direct.commit([this.#marker(fence)])
       } catch (error) {
         if (!(error instanceof FreshetError)) throw error
-        // The server is down, or one of the two was done: the next look tells.
+        // The server is down, or one of the two writes was done: the next read shows which.
         await delay(PAUSE_MS)
       }
     }

@@ -1,6 +1,6 @@
 /**
- * One reader of queries with several under way at once, in every mode; it writes now and then through the cache, and hands its
- * session on to a new connection. Every result is checked.
+ * One reader with several queries under way at once, in every mode. It writes now and then through the cache, and hands its
+ * session to a new connection. Every result is checked.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type Fetch, versionOf } from '@freshet/client'
@@ -48,7 +48,7 @@ export class QuerySession extends HandedSession<SessionRecord> {
       if (chance < 0.0005) await this.handOn()
       else if (chance < 0.0025) await this.attempt(now => this.#write(now))
       else await this.attempt(now => this.#read(now))
-      // What comes from memory comes at once: others must have their turn too.
+      // Results from memory come at once: let other code have its turn too.
       if (step % STEPS_PER_TURN === 0) await nextTurn()
     }
   }

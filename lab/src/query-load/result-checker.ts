@@ -1,11 +1,11 @@
 /**
- * Judges the results of queries. A result must be exactly what the query's was at some position, and that position at least
+ * Judges the results of queries. A result must be exactly the query's result at some position, and that position must include
  *
- * - staleness: all that was acknowledged longer ago, when the read began, than its mode allows;
- * - monotonic: all that any result has shown that the same session read before;
- * - own write: all that the session had written and been told so.
+ * - staleness: everything acknowledged longer ago, when the read began, than its mode allows;
+ * - monotonic: everything shown by earlier results of the same session;
+ * - own write: everything that the session had written, once acknowledged.
  *
- * A read is judged when all that it can have seen is known: writes are visible before their writers are told.
+ * A read is judged once all writes that it can have seen are known: writes are visible before their acknowledgements.
  */
 import type { Position } from '@freshet/protocol'
 import type { AskedQuery } from './asked-queries.js'
@@ -14,9 +14,9 @@ import { TrueResults } from './true-results.js'
 
 export type Promised = 'staleness' | 'monotonic' | 'own write'
 
-/** What a session has seen and written; handed on with its token. */
+/** What a session has seen and written; it moves with the session's token. */
 export class SessionRecord {
-  /** A read that is judged later counts for those that began after it ended. */
+  /** A read that is judged later still counts for reads that began after it ended. */
   seen: Position = 0
   wrote: Position = 0
 
@@ -36,7 +36,7 @@ export interface OpenRead {
 interface EndedRead extends OpenRead {
   readonly digest: string
   readonly served: unknown
-  /** Known to have been acknowledged when it ended. */
+  /** The latest position known to be acknowledged when the read ended. */
   readonly latest: Position
   readonly endedMs: number
 }
@@ -58,7 +58,7 @@ export class ResultChecker {
     this.writes = other?.writes ?? new KnownWrites((write: KnownWrite) => this.#results.apply(write))
   }
 
-  /** Another one, of other reads, by the same writes. */
+  /** Another checker, for other reads of the same writes. */
   beside(): ResultChecker {
     return new ResultChecker(this.#queries, { writes: this.writes, results: this.#results })
   }
@@ -69,14 +69,14 @@ export class ResultChecker {
     return { query, record, what, beganMs, least }
   }
 
-  /** `version` is what the result says of itself: it has shown that much, and later ones must not be older. */
+  /** `version` is the version in the result: it has shown that much, and later results must not be older. */
   end(read: OpenRead, digest: string, version: Position, served: unknown, endedMs: number): void {
     this.#waiting.push({ ...read, digest, served, endedMs, latest: Math.max(version, this.writes.latest) })
     this.reads++
     this.judge()
   }
 
-  /** All that can be judged by now. To be called once more when everything has ended. */
+  /** Judges all reads that can be judged by now. Call it once more at the end. */
   judge(): void {
     if (this.#waiting.length === 0) return
     const settled = this.writes.isQuiet ? Number.POSITIVE_INFINITY : this.writes.settledTo

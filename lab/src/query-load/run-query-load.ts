@@ -1,7 +1,7 @@
 /**
- * Many sessions ask queries through caches, from their own memory and through them, while writers insert, update and delete,
- * an index comes and goes, answers come late, and the server and the caches are killed. Every result is checked; beside them
- * some ask plainly, and are held to the same staleness.
+ * Many sessions query through caches and from their own memory, while writers insert, update and delete, an index is dropped and
+ * declared again, answers come late, and the server and the caches are killed. Every result is checked. Beside them, plain
+ * readers query without sessions, and are judged by the same staleness.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { connect, type Database, type Fetch, FreshetError } from '@freshet/client'
@@ -17,17 +17,17 @@ import { QuerySession } from './query-session.js'
 import { ResultChecker } from './result-checker.js'
 
 export interface QueryLoad {
-  /** `url`: as readers connect, through the caches; `originUrl`: the server itself. */
+  /** `url`: for readers, through the caches; `originUrl`: the server itself. */
   readonly url: string
   readonly fetch: Fetch
   readonly originUrl: string
   readonly random: Random
-  /** It goes on until so many results have been checked. */
+  /** The run goes on until this many results have been checked. */
   readonly reads: number
   readonly sessions: number
-  /** Or until so many of them were stale. */
+  /** Or until this many of them were stale. */
   readonly staleMax?: number
-  /** After how many reads something is killed, if at all. */
+  /** After how many reads the next process is killed; no kills if undefined. */
   readonly faults?: { readonly readsBetween: number; readonly restart: () => Promise<void> }
   readonly onProgress?: (reads: number) => void
 }
@@ -35,7 +35,7 @@ export interface QueryLoad {
 export interface QueryLoadResult extends SessionFigures {
   readonly reads: number
   readonly stale: number
-  /** The first of them, with what was read when. */
+  /** The first stale results, with what was read when. */
   readonly traces: readonly string[]
   readonly naiveReads: number
   readonly naiveStale: number
@@ -46,15 +46,15 @@ export interface QueryLoadResult extends SessionFigures {
   readonly seconds: number
 }
 
-/** A writer waits until so many results were read since the write before: the same load on a slow machine. */
+/** A writer waits for this many results between writes, so that a slow machine has the same load. */
 const WRITERS = { count: 2, readsPerWrite: 200, pauseMs: 10 }
 const PLAIN_READERS = { count: 2, pauseMs: 15 }
-/** How often an index is dropped or declared: from then on all results may depend on something else. */
+/** How often an index is dropped or declared: from then on all results may depend on other tags. */
 const DECLARATIONS = { readsBetween: 3000, pauseMs: 50 }
 const CONNECT = { retriesMax: 12, timeoutMs: 60_000 }
 const MEMORY_BYTES = 16 * 1024 * 1024
 const REFRESHES = ['on-demand', 'poll', 'on-demand', 'poll', 'push', 'poll'] as const
-/** Writers do not wait before so many were read: the bucket was filled without any reads. */
+/** Writers do not wait before this many reads: the bucket was filled without any reads. */
 const BEGUN_READS = (PRODUCT_IDS.length + 1) * WRITERS.readsPerWrite
 
 export async function runQueryLoad(load: QueryLoad): Promise<QueryLoadResult> {
@@ -70,7 +70,7 @@ class Load {
   readonly #load: QueryLoad
   readonly #direct: Database
   readonly #checker = new ResultChecker(ASKED_QUERIES)
-  /** The same writes, other reads. */
+  /** For the same writes, but other reads. */
   readonly #plain: ResultChecker = this.#checker.beside()
   readonly #sessions: readonly QuerySession[]
   #declarations = 0
@@ -130,7 +130,7 @@ class Load {
     return new QuerySession({
       ...{ url, fetch, checker: this.#checker, random: random.fork(`reader ${i}`) },
       refresh: REFRESHES[i % REFRESHES.length]!,
-      // A quarter of them have no memory: they ask the caches each time.
+      // A quarter of them have no memory: they always query through the caches.
       memoryBytesMax: i % 4 === 0 ? 0 : MEMORY_BYTES,
       writer: this.#writer(`session-${i}`),
     })
@@ -157,7 +157,7 @@ class Load {
     }
   }
 
-  /** An index is dropped and declared again: what results depend on changes with it. */
+  /** Drops an index and declares it again, which changes what results depend on. */
   async #declare(isOver: () => boolean): Promise<void> {
     while (!isOver()) {
       await delay(DECLARATIONS.pauseMs)

@@ -3,7 +3,7 @@ import type { Position } from '@freshet/protocol'
 import { type AskedQuery, type Entry, resultOf } from './asked-queries.js'
 import type { KnownWrite } from './known-writes.js'
 
-/** A result, from the position that made it so until that of the next. */
+/** A result, from the position that produced it until the position of the next. */
 interface Stretch {
   readonly from: Position
   readonly digest: string
@@ -12,7 +12,7 @@ interface Stretch {
 export class TrueResults {
   readonly #queries: readonly AskedQuery[]
   readonly #stretches: readonly Stretch[][]
-  /** By id. */
+  /** Sorted by id. */
   #entries: Entry[] = []
 
   constructor(queries: readonly AskedQuery[]) {
@@ -20,7 +20,7 @@ export class TrueResults {
     this.#stretches = queries.map(query => [{ from: 0, digest: resultOf(query, []) }])
   }
 
-  /** In the order of positions. */
+  /** Call it in the order of positions. */
   apply({ position, id, product }: KnownWrite): void {
     const at = this.#entries.findIndex(entry => entry.id >= id)
     const place = at === -1 ? this.#entries.length : at
@@ -33,8 +33,8 @@ export class TrueResults {
   }
 
   /**
-   * Since when the result has been what was seen, if it was so at `least` or later: the earliest such time that can be
-   * meant. Undefined if it was not.
+   * The position from which on the result was this digest, if it was at `least` or later: the earliest such position that
+   * fits. Undefined if it was not.
    */
   since(query: number, digest: string, least: Position): Position | undefined {
     const stretches = this.#stretches[query]!
@@ -42,7 +42,7 @@ export class TrueResults {
     for (let i = stretches.length - 1; i >= 0; i--) {
       const { from, digest: own } = stretches[i]!
       if (own === digest) found = from
-      // Those before have all ended by then.
+      // All earlier stretches have ended by then.
       if (from <= least) break
     }
     return found

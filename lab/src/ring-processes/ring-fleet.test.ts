@@ -9,7 +9,7 @@ const OPTIONS: SentOptions = {
   voting: { promiseMs: 500, driftMax: 0.01 },
 }
 
-it('peers over TCP go on reading what is current when one leaves, a process is killed, comes back, and others join', async () => {
+it('peers over TCP keep reading current values when one leaves, a process is killed, comes back, and others join', async () => {
   const fleet = await RingFleet.start(3, 2, OPTIONS)
   try {
     const writeUntilDone = async (value: number) => {
@@ -38,7 +38,7 @@ it('peers over TCP go on reading what is current when one leaves, a process is k
   }
 })
 
-it('what is left of a roster without a majority refuses', async () => {
+it('the rest of a roster without a majority refuses', async () => {
   const fleet = await RingFleet.start(2, 2, OPTIONS)
   try {
     await expect

@@ -8,7 +8,7 @@ import type { RingCommands, RingReply, SentOptions } from './ring-process.js'
 const PROCESS = fileURLToPath(new URL('../../dist/ring-processes/ring-process.js', import.meta.url))
 const DEADLINE_MS = 60_000
 
-/** Answers of a process that has ended do not come. */
+/** Thrown when a process has ended, so that its answers cannot come. */
 export class ProcessEnded extends Error {}
 
 class RingProcess {
@@ -23,7 +23,7 @@ class RingProcess {
       this.#waiting.delete(id)
     })
     this.#child.on('exit', () => {
-      for (const { reject } of this.#waiting.values()) reject(new ProcessEnded('The process has ended.'))
+      for (const { reject } of this.#waiting.values()) reject(new ProcessEnded('The process ended before it answered.'))
       this.#waiting.clear()
     })
   }
@@ -68,12 +68,12 @@ export class RingFleet {
     return [...this.#homes.keys()]
   }
 
-  /** Starts a process and has its peers join the ring. They are not members yet. */
+  /** Starts a process whose peers join the ring. They are not members yet. */
   async addProcess(count: number): Promise<Peer[]> {
     return this.#add(Array.from({ length: count }, () => 0))
   }
 
-  /** The same peers as before they were killed and removed, but for their memory. */
+  /** The same peers as before they were killed and removed, but without their memory. */
   async rejoin(peers: readonly Peer[]): Promise<void> {
     await this.#add(peers)
     for (const peer of peers) await this.addMember(peer)
@@ -90,14 +90,14 @@ export class RingFleet {
     return added
   }
 
-  /** Until each peer's successor is its successor. */
+  /** Waits until each peer knows its true successor. */
   async settle(): Promise<void> {
     await waitFor(async () => {
       const tables = (await Promise.all(this.#processes().map(home => home.ask('tables', {})))).flat()
       const ring = tables.map(([peer]) => peer).sort((a, b) => positionOfPeer(a) - positionOfPeer(b))
       const next = new Map(ring.map((peer, i) => [peer, ring[(i + 1) % ring.length]!]))
       return tables.every(([peer, { successors }]) => successors[0] === next.get(peer))
-    }, 'the ring to be whole')
+    }, 'the ring to be complete')
   }
 
   async insert(peer: Peer, key: string, value: unknown, isBrk: boolean = false): Promise<InsertOutcome> {
@@ -108,12 +108,12 @@ export class RingFleet {
     return orEnded(peer, await this.#home(peer).ask('retrieve', { peer, key, isBrk }))
   }
 
-  /** The counter of this key is lost, as if its responsible had failed. */
+  /** Loses the counter of this key, as if its responsible had failed. */
   async forget(key: string): Promise<void> {
     await Promise.all(this.#processes().map(home => home.ask('forget', { key })))
   }
 
-  /** In good order: out of the ring first, then out of the roster. */
+  /** Leaves in good order: out of the ring first, then out of the roster. */
   async leave(peer: Peer): Promise<void> {
     const home = this.#home(peer)
     this.#homes.delete(peer)
@@ -161,20 +161,20 @@ export class RingFleet {
 
   #home(peer: Peer): RingProcess {
     const home = this.#homes.get(peer)
-    if (home === undefined) throw new ProcessEnded(`Peer ${peer} is not there any more.`)
+    if (home === undefined) throw new ProcessEnded(`Peer ${peer} has left the ring.`)
     return home
   }
 }
 
 function orEnded<Result>(peer: Peer, result: Result | undefined): Result {
-  if (result === undefined) throw new ProcessEnded(`Peer ${peer} was stopped meanwhile.`)
+  if (result === undefined) throw new ProcessEnded(`Peer ${peer} was stopped before it answered.`)
   return result
 }
 
 async function waitFor(isSo: () => Promise<boolean>, what: string): Promise<void> {
   const deadlineMs = performance.now() + DEADLINE_MS
   while (!(await isSo())) {
-    if (performance.now() > deadlineMs) throw new Error(`Waited for ${what} for ${DEADLINE_MS / 1000} s in vain.`)
+    if (performance.now() > deadlineMs) throw new Error(`Waited ${DEADLINE_MS / 1000} s for ${what}, without success.`)
     await sleep(20)
   }
 }

@@ -1,21 +1,21 @@
-/** Some peers in a process of their own. Commands come over IPC, each is answered under its number. */
+/** Some peers in a process of their own. Commands come over IPC; each answer carries its command's number. */
 import type { ChordTables, InsertOutcome, Peer, RetrieveOutcome, RingPeerOptions, Roster } from '@freshet/dht'
 import { TcpRingPeer } from '@freshet/dht/tcp'
 
-/** Options that can be sent: which counters are handed over is all of them. */
+/** The options that can be sent. `handsOver` cannot: all counters are handed over. */
 export type SentOptions = Omit<RingPeerOptions, 'handsOver'>
 
 export interface RingCommands {
-  /** Their numbers are ports; 0: any that is free. */
+  /** The peers' numbers are ports; 0: any free port. */
   start: [{ ports: readonly number[]; options: SentOptions }, Peer[]]
-  /** By way of another peer; the first of a ring has none. */
+  /** Joins through another peer; the first peer of a ring has none. */
   enter: [{ peer: Peer; via?: Peer }, boolean]
   tables: [object, [Peer, ChordTables][]]
-  /** Undefined if the peer was gone before it was done. */
+  /** Undefined if the peer was gone before the insert was done. */
   insert: [{ peer: Peer; key: string; value: unknown; isBrk: boolean }, InsertOutcome | undefined]
   retrieve: [{ peer: Peer; key: string; isBrk: boolean }, RetrieveOutcome | undefined]
   leave: [{ peer: Peer }, boolean]
-  /** Nobody here has a counter for this key any more, as if its responsible had failed. */
+  /** Removes the counter for this key from all peers here, as if its responsible had failed. */
   forget: [{ key: string }, object]
   roster: [Roster, number]
 }
@@ -94,7 +94,7 @@ async function leave(leaving: TcpRingPeer): Promise<boolean> {
   return isHanded
 }
 
-/** Tells how many of the peers here vote under this roster. */
+/** Returns how many of the peers here vote under this roster. */
 function adopt({ version, members, before }: Roster): number {
   const own = [...peers.values()].map(({ peer }) => peer)
   for (const peer of own) peer.adoptRoster({ version, members, before }, performance.now())

@@ -1,6 +1,6 @@
 /**
- * The Employees sample database as Venkateswaran et al. fill it: 100 first names by 1,000 last names, each employee with a salary for
- * every year since they were hired, in one of 9 departments. Made by the servers themselves, from numbers; the same every time.
+ * The Employees sample database as Venkateswaran et al. fill it: 100 first names by 1,000 last names, each employee with a salary
+ * for every year since they were hired, in one of 9 departments. The servers generate it from numbers, always the same.
  */
 import type { Connection } from 'mariadb'
 
@@ -27,7 +27,7 @@ const TABLES = [
   'CREATE TABLE dept_manager (emp_no INT NOT NULL, dept_no CHAR(4) NOT NULL, from_date DATE NOT NULL, to_date DATE NOT NULL, PRIMARY KEY (emp_no, dept_no))',
 ]
 
-/** Of the employees from `from` to before `to`. */
+/** Fills the employees from `from` (inclusive) to `to` (exclusive). */
 export async function fillEmployees(connection: Connection, from: number, to: number): Promise<void> {
   const last = to - 1
   const hired = `(${HIRED.from} + (seq * 31) % ${HIRED.years})`

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { SessionHistory } from './known-truth.js'
 
-test('rows of several states, steps backwards and tables that never were so together are told', () => {
+test('rows of several states, steps backwards and impossible pairs of tables are reported', () => {
   const history = new SessionHistory()
   history.take({ accountsMin: 1, accountsMax: 2, isWhole: true })
   history.take({ accountsMin: 2, accountsMax: 2, isWhole: false })

@@ -1,10 +1,10 @@
 /**
- * What is true of the accounts and rates that `run-truth.ts` writes to: every account has had as many additions as the log has
- * writes to them, and so has every rate. So a result shows by itself whether its rows are of one state, and the log, read at the
- * end, whether both tables were so at the same time.
+ * The truth about the accounts and rates that `run-truth.ts` writes to. Every account has had as many additions as the log has
+ * writes to accounts, and the same holds for rates. So a result itself shows whether its rows are of one state, and the log, read
+ * at the end, shows whether both tables had that state at the same time.
  */
 export interface Observed {
-  /** As many additions as its accounts show, if it is about them; all alike. */
+  /** The number of additions that its accounts show, if the result includes accounts; all accounts are equal. */
   readonly accounts?: number
   readonly rates?: number
 }
@@ -14,11 +14,11 @@ export interface TruthRow {
   readonly accountsMax?: number
   readonly ratesMin?: number
   readonly ratesMax?: number
-  /** Whether as many rows were counted and added up as there are. */
+  /** True if the result covers all rows. */
   readonly isWhole: boolean
 }
 
-/** Undefined: its rows are of several states. */
+/** Undefined: the rows are of several states. */
 function observe({ accountsMin, accountsMax, ratesMin, ratesMax, isWhole }: TruthRow): Observed | undefined {
   if (!isWhole || accountsMin !== accountsMax || ratesMin !== ratesMax) return undefined
   return {
@@ -27,7 +27,7 @@ function observe({ accountsMin, accountsMax, ratesMin, ratesMax, isWhole }: Trut
   }
 }
 
-/** What one session has seen, one result after the other. */
+/** What one session has seen, in the order of its results. */
 export class SessionHistory {
   readonly #pairs = new Set<string>()
   #accounts = 0
@@ -51,7 +51,7 @@ export class SessionHistory {
       this.#pairs.add(`${observed.accounts},${observed.rates}`)
   }
 
-  /** Both tables as they never were at the same time. */
+  /** The number of pairs of table states that never existed at the same time. */
   impossiblePairs(log: readonly ('accounts' | 'rates')[]): number {
     const counts = { accounts: 0, rates: 0 }
     const possible = new Set(['0,0'])

@@ -1,6 +1,6 @@
 /**
- * Readers and writers over real shards while these are killed, held up and started again, and so are the servers. Each reader is one
- * session that asks any server; beside it a naive reader asks all shards itself, and puts together what they say.
+ * Readers and writers over real shards while the shards and the servers are killed, stalled and restarted. Each reader is one
+ * session that queries any server. Beside it, a naive reader queries all shards itself, and combines their answers.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { connect, type Database } from '@freshet/client'
@@ -14,7 +14,7 @@ import { type SqlFleet, startSqlFleet } from './sql-fleet.js'
 export interface TruthOptions {
   readonly results: number
   readonly random: Random
-  /** Between one fault and the next. */
+  /** The pause between faults. */
   readonly faultMs: number
   readonly onProgress: (done: number, label: string) => void
 }
@@ -27,7 +27,7 @@ export interface TruthResult {
   readonly naiveInconsistent: number
   readonly naiveBackwards: number
   readonly writes: number
-  /** Writes that the log does not have once, though they were acknowledged. */
+  /** Acknowledged writes that the log does not have exactly once. */
   readonly wrongWrites: number
   readonly unanswered: number
   readonly faults: Readonly<Record<string, number>>
@@ -46,7 +46,7 @@ const WRITERS = 2
 const KINDS = 4
 const SCHEMA_CHANGES = 3
 const WRITE_PAUSE_MS_MAX = 100
-/** It has no answer to wait for, and should leave the processors to the sessions. */
+/** A naive reader waits for nothing, and must leave the processors to the sessions. */
 const NAIVE_PAUSE_MS = 20
 const FAULTS = ['shardsKilled', 'shardsHeldUp', 'serversKilled', 'shardsHeldUp', 'logsKilled'] as const
 
@@ -91,7 +91,7 @@ class TruthRun {
   readonly #acknowledged: number[] = []
   readonly #faults: Record<string, number> = { shardsKilled: 0, serversKilled: 0, logsKilled: 0, shardsHeldUp: 0 }
   readonly #ended = ending()
-  /** By servers that were killed since. */
+  /** The counters of servers that were killed since. */
   readonly #forgotten: Counters[] = []
   #done = 0
   #unanswered = 0
@@ -226,7 +226,7 @@ class TruthRun {
       database: 'freshet',
       connectTimeout: 1000,
     })
-    // Its server will be killed; whoever uses it is told as well.
+    // Its server will be killed. The code that uses the connection gets the error as well.
     connection.on('error', () => undefined)
     return connection
   }
@@ -240,7 +240,7 @@ class TruthRun {
       } catch {
         await delay(20)
       }
-      // Ever faster: in the end without a pause, so that queries must hold the log to come to an end.
+      // Faster and faster: at the end without a pause, so that queries must pause the log to finish.
       await delay(random.below(1 + WRITE_PAUSE_MS_MAX * (1 - this.#done / this.#options.results)))
     }
   }
@@ -275,7 +275,7 @@ class TruthRun {
       return server.restart()
     }
     if (kind === 'logsKilled') return restart(this.#fleet.arbitrator)
-    // It answers queries, and applies nothing: others are ahead of it by seconds.
+    // The shard answers queries, but applies no writes: other shards are ahead of it by seconds.
     const connection = await this.#dial(random.below(SHARDS)).catch(() => undefined)
     if (connection === undefined) return
     await connection.query('START TRANSACTION').catch(() => undefined)

@@ -1,6 +1,6 @@
 /**
- * Real shards: MariaDB servers of their own, another one for the arbitrator's log, and Freshet servers over them, each a process
- * of its own that is started by the command as users do.
+ * Real shards: a MariaDB server for each, another for the arbitrator's log, and Freshet servers over them. Each is a separate
+ * process, and the Freshet servers are started by the command, as users do.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -16,22 +16,22 @@ import { startInOrder } from '../harness/start-in-order.js'
 
 export interface SqlFleetOptions {
   readonly shards: number
-  /** One for each; whether it takes shards to be written to by others as well, so that it keeps no result. */
+  /** One per server. `localWrites`: other clients may write to the shards too, so the server caches no result. */
   readonly servers: readonly { readonly localWrites: boolean }[]
   /** The first key of each shard. */
   readonly from: readonly number[]
   readonly sharded: Readonly<Record<string, string>>
   readonly global: readonly string[]
-  /** Of MariaDB, besides small memory. */
+  /** Settings of MariaDB, besides small memory. */
   readonly settings?: Readonly<Record<string, string>>
-  /** What each shard holds before anything is asked. */
+  /** Fills a shard with its initial data. */
   fill(connection: Connection, shard: number): Promise<void>
   onStarted?(done: number, total: number): void
 }
 
 export interface SqlFleet {
   readonly engines: readonly RunningMariadb[]
-  /** The log's. */
+  /** The server of the log. */
   readonly arbitrator: RunningMariadb
   readonly config: ShardsConfig
   readonly servers: readonly FleetServer[]
@@ -40,14 +40,14 @@ export interface SqlFleet {
 
 export interface FleetServer {
   readonly url: string
-  /** `kill -9`, and started again. */
+  /** `kill -9`, and a new start. */
   restart(): Promise<void>
   stop(): Promise<void>
 }
 
 const COMMAND = fileURLToPath(import.meta.resolve('@freshet/cli/dist/freshet.js'))
 const STARTS_MAX = 5
-/** Ten of them fit beside each other. */
+/** Ten of them fit on one machine. */
 const SMALL = {
   innodb_buffer_pool_size: '96M',
   innodb_log_file_size: '32M',
@@ -111,7 +111,7 @@ async function prepare(
   }
 }
 
-/** A long run is not lost because the machine was busy for a moment. */
+/** Retries, so that a long run is not lost because the machine was busy for a moment. */
 async function startPatiently(command: ServerCommand, triesLeft = STARTS_MAX): Promise<ServerProcess> {
   try {
     return await startServer(command)

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest'
 import { createRandom } from '../harness/random.js'
 import { EventQueue } from './event-queue.js'
 
-it('does everything by time, and in the order of entry where the time is the same', () => {
+it('runs actions by time, and in the order of entry at the same time', () => {
   fc.assert(
     fc.property(fc.array(fc.nat(20), { maxLength: 100 }), delays => {
       const queue = new EventQueue()
@@ -18,7 +18,7 @@ it('does everything by time, and in the order of entry where the time is the sam
   )
 })
 
-it('keeps that order while thousands of actions enter more', () => {
+it('keeps that order while thousands of actions enter further actions', () => {
   const random = createRandom(3)
   const queue = new EventQueue()
   const happened: { timeMs: number; order: number }[] = []
@@ -39,7 +39,7 @@ it('keeps that order while thousands of actions enter more', () => {
   expect(happened).toEqual([...happened].sort((a, b) => a.timeMs - b.timeMs || a.order - b.order))
 })
 
-it('stops at the end, with what was entered meanwhile, and leaves what is due later', () => {
+it('stops at the end, runs actions entered meanwhile, and leaves later ones', () => {
   const queue = new EventQueue()
   const happened: number[] = []
   queue.every(

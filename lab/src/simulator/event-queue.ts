@@ -1,9 +1,9 @@
 /**
- * Simulated time: actions by time, and in the order they were entered where the time is the same. So a run is a function of
- * its seed alone.
+ * Simulated time: actions run by time, and in the order of entry at the same time. So a run is a function of its seed
+ * alone.
  *
- * A heap with four children per node, for runs of many millions of events: half as deep as a binary one, and the children are
- * neighbours in memory. Times and orders lie in typed arrays, so that sifting moves numbers and not objects.
+ * A heap with four children per node, for runs of many millions of events: half as deep as a binary heap, and the children are
+ * neighbours in memory. Times and orders are in typed arrays, so that sifting moves numbers and not objects.
  */
 export class EventQueue {
   nowMs = 0
@@ -20,7 +20,7 @@ export class EventQueue {
     return this.#size
   }
 
-  /** When the next one is due; Infinity if there is none. */
+  /** When the next event is due; Infinity if the queue is empty. */
   get nextMs(): number {
     return this.#size === 0 ? Number.POSITIVE_INFINITY : this.#times[0]!
   }
@@ -29,7 +29,7 @@ export class EventQueue {
     this.at(this.nowMs + delayMs, action)
   }
 
-  /** Again and again, until the run ends. Each wait is asked for when the action before it is done. */
+  /** Repeats until the run ends. Each wait is computed after the action before it. */
   every(waitMs: () => number, action: () => void): void {
     this.after(waitMs(), () => {
       action()
@@ -43,7 +43,7 @@ export class EventQueue {
     let at = this.#size++
     while (at > 0) {
       const parent = (at - 1) >> 2
-      // What was entered later comes later at the same time, so equal times need no look at the order here.
+      // Among equal times, later entries come later, so the order need not be compared here.
       if (this.#times[parent]! <= timeMs) break
       this.#move(parent, at)
       at = parent
@@ -51,7 +51,7 @@ export class EventQueue {
     this.#set(at, timeMs, order, action)
   }
 
-  /** Does everything that is due by then, and what follows from it. */
+  /** Runs everything that is due by then, including actions entered meanwhile. */
   runUntil(endMs: number): void {
     while (this.#size > 0 && this.#times[0]! <= endMs) {
       this.nowMs = this.#times[0]!

@@ -1,11 +1,11 @@
 /**
- * What a simulated network does to messages: they take time, and are lost, late or doubled at given rates; while it is
- * partitioned, some links carry nothing.
+ * The faults of a simulated network: messages take time, and are lost, late or doubled at given rates. During a partition, some
+ * links carry nothing.
  */
 import type { Random } from '../harness/random.js'
 import type { EventQueue } from './event-queue.js'
 
-/** How often each happens to a message, from 0 to 1. */
+/** How often each fault happens to a message, from 0 to 1. */
 export type Rates = Readonly<Record<'lost' | 'late' | 'doubled', number>>
 export const NETWORK_FAULTS = ['lost', 'late', 'doubled', 'partition'] as const
 export type NetworkFault = (typeof NETWORK_FAULTS)[number]
@@ -16,9 +16,9 @@ export interface NetworkOptions {
   readonly rates: Rates
   /** How long a message takes. */
   readonly delayMs: () => number
-  /** How long one takes that is late. */
+  /** How long a late message takes. */
   readonly lateMs: () => number
-  /** How long the second copy of a doubled one takes; default as the first. */
+  /** How long the second copy of a doubled message takes; default: as the first. */
   readonly doubledMs?: () => number
   readonly onFault?: (fault: NetworkFault) => void
 }
@@ -26,7 +26,7 @@ export interface NetworkOptions {
 export const NO_RATES: Rates = { lost: 0, late: 0, doubled: 0 }
 const CALM_SHARE = 0.3
 
-/** Up to so much each, in the order of its fields; in some runs nothing. */
+/** Each rate is at most that in `most`, drawn in the order of its fields; in some runs all are 0. */
 export function drawRates(random: Random, most: Rates): Rates {
   if (random.float() < CALM_SHARE) return NO_RATES
   return Object.fromEntries(Object.entries(most).map(([fault, rate]) => [fault, rate * random.float()])) as Rates
@@ -42,7 +42,7 @@ export class Network<Node> {
     this.rates = options.rates
   }
 
-  /** For so long, unless another partition replaces this one. */
+  /** Lasts for `forMs`, unless another partition replaces this one. */
   partition(isCut: (from: Node, to: Node) => boolean, forMs: number): void {
     this.#options.onFault?.('partition')
     this.#isCut = isCut
@@ -51,7 +51,7 @@ export class Network<Node> {
     })
   }
 
-  /** From now on every message arrives once and in time. */
+  /** From now on every message arrives exactly once and on time. */
   heal(): void {
     this.rates = NO_RATES
     this.#isCut = undefined
@@ -61,7 +61,7 @@ export class Network<Node> {
     for (const delayMs of this.delaysMs(from, to)) this.#options.queue.after(delayMs, arrive)
   }
 
-  /** After how long each copy of a message arrives; none if it is lost. */
+  /** The delay of each copy of a message that arrives; empty if it is lost. */
   delaysMs(from: Node, to: Node): readonly number[] {
     if (this.#isCut?.(from, to) || this.isLost()) return []
     const { delayMs, lateMs, doubledMs = delayMs } = this.#options
@@ -73,7 +73,7 @@ export class Network<Node> {
     return this.#happens('lost')
   }
 
-  /** Of a message that is neither lost nor doubled. */
+  /** The delay of a message that is neither lost nor doubled. */
   delayMs(): number {
     return this.#happens('late') ? this.#options.lateMs() : this.#options.delayMs()
   }

@@ -1,4 +1,4 @@
-/** Schedules on all cores. The sum is the same on any number of them. */
+/** Runs schedules on all cores. The sum is the same on any number of cores. */
 import { once } from 'node:events'
 import { availableParallelism } from 'node:os'
 import { Worker } from 'node:worker_threads'

@@ -1,6 +1,6 @@
 /**
- * An experiment of many schedules, each from a seed: the promise holds in all of them, work goes on when everything is well again,
- * and every bug that was planted is seen.
+ * An experiment of many schedules, each from a seed: the promise holds in all of them, work continues once the faults end, and
+ * every planted bug is caught.
  */
 import type { Experiment, ExperimentContext, ExperimentResult, Verdict } from '../harness/experiment.js'
 import { runInThreads } from './run-in-threads.js'
@@ -10,29 +10,29 @@ import { addTallies, type Tally } from './tally.js'
 export interface SafetyPart {
   readonly name: string
   readonly schedules: number
-  /** What `runSchedule` is called with, and a seed. */
+  /** The settings for `runSchedule`, without the seed. */
   readonly settings: object
-  /** So many at a time, until one has broken a promise. Default: all. */
+  /** The number of schedules to run at a time, until one has broken a promise. Default: all. */
   readonly untilBroken?: number
 }
 
 export interface SafetyOptions<Count extends string> extends Pick<Experiment, 'source'> {
   /** The address of the module that exports `runSchedule`. */
   readonly module: string
-  /** How many schedules of the first part a quick run has. */
+  /** The number of schedules in the first part of a quick run. */
   readonly quick: number
-  /** The first must keep the promise; each of the others must break it. */
+  /** The first part must keep the promise; each of the others must break it. */
   readonly parts: (schedules: number) => readonly SafetyPart[]
   readonly columns: Readonly<Record<string, Count>>
   readonly promise: string
-  /** A promise that is kept by refusing everything would be worth little: what was done, of what was tried in the end. */
+  /** Keeping a promise by refusing everything would be worthless: the share of late operations that succeeded. */
   readonly recovery: { readonly claim: string; readonly done: Count; readonly tried: Count; readonly shareMin: number }
 }
 
-/** Of the first part, in full. */
+/** For the first part, in a full run. */
 const SCHEDULES = 100_000
 
-/** One part for each bug, which must be seen in it. */
+/** One part for each bug, which must be caught in it. */
 export function plantedParts(bugs: PlantedBugs, part: Omit<SafetyPart, 'name'>): SafetyPart[] {
   return Object.keys(bugs).map(bug => ({ ...part, name: `planted: ${bug}`, settings: { ...part.settings, bug } }))
 }
@@ -99,7 +99,7 @@ function toResult<Count extends string>(
         ]),
       },
       {
-        title: `What went wrong in the ${safe.schedules} schedules ${safe.name}`,
+        title: `Faults in the ${safe.schedules} schedules ${safe.name}`,
         columns: ['fault', 'times'],
         rows: Object.entries(safe.faults),
       },
@@ -124,5 +124,5 @@ function recovers<Count extends string>({ recovery }: SafetyOptions<Count>, { co
 
 function isCaught({ name, schedules, broken, example }: PartTally): Verdict {
   const detail = `${broken} of ${schedules} schedules${example === undefined ? '' : `; ${example}`}`
-  return { claim: `${name}: the checker sees it`, holds: broken > 0, detail }
+  return { claim: `${name}: the checker catches it`, holds: broken > 0, detail }
 }

@@ -1,4 +1,4 @@
-/** Runs schedules in a thread of its own, a range of seeds at a time. */
+/** Runs schedules in its own thread, a range of seeds at a time. */
 import { parentPort } from 'node:worker_threads'
 import type { Counted, ScheduleResult } from './schedule.js'
 import { type Seeds, tallySchedules } from './tally.js'
@@ -6,7 +6,7 @@ import { type Seeds, tallySchedules } from './tally.js'
 export interface ScheduleWork extends Seeds {
   /** The address of a module that exports `runSchedule`. */
   readonly module: string
-  /** What it is called with, and a seed. */
+  /** The settings for `runSchedule`, without the seed. */
   readonly settings: object
 }
 

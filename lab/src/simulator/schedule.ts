@@ -1,12 +1,12 @@
 /**
- * One schedule of everything that can go wrong, drawn from a seed. Each simulation builds its own nodes over this: the time, the
- * randomness and the network are here, and what came of it is noted here.
+ * One schedule of everything that can go wrong, drawn from a seed. Each simulation builds its own nodes on this class, which
+ * provides the time, the randomness and the network, and records the results.
  */
 import { createRandom, type Random } from '../harness/random.js'
 import { EventQueue } from './event-queue.js'
 import { drawRates, NETWORK_FAULTS, Network, type NetworkFault, type Rates } from './network.js'
 
-/** A broken rule, by name, and what it breaks: planted on purpose, to see that the checks notice it. */
+/** Broken rules by name, with what they break: planted on purpose, to see that the checks detect them. */
 export type PlantedBugs = Readonly<Record<string, string>>
 
 export interface ScheduleSettings<Bug extends string> {
@@ -14,7 +14,7 @@ export interface ScheduleSettings<Bug extends string> {
   readonly bug?: Bug | undefined
 }
 
-/** The names of what a simulation counts: what its nodes did, and what went wrong beside the network. */
+/** The names of what a simulation counts: what its nodes did, and faults besides those of the network. */
 export interface Counted {
   readonly counts: readonly string[]
   readonly faults: readonly string[]
@@ -33,10 +33,10 @@ export interface ScheduleResult<Names extends Counted> {
 export interface ScheduleOptions<Names extends Counted> {
   readonly seed: number
   readonly counted: Names
-  /** For so long everything may go wrong; then all is well, and the schedule goes on for a while. */
+  /** For this long, everything may go wrong. Then the faults end, and the schedule continues for a while. */
   readonly troubleMs: number
   readonly calmMs: number
-  /** A message takes from 1 to so many milliseconds; a late one, and the second copy of a doubled one, up to so many more. */
+  /** A message takes from 1 to this many milliseconds; a late one, and the second copy of a doubled one, up to this much more. */
   readonly delayMsMax: number
   readonly lateMsMax: number
   readonly doubledMsMax: number
@@ -82,7 +82,7 @@ export class Schedule<Node, Names extends Counted> {
     this.#violations.push(`at ${Math.round(this.queue.nowMs)} ms: ${what}`)
   }
 
-  /** So often, at times drawn at random. */
+  /** Runs the action `times` times, at times drawn at random. */
   plan(times: number, action: () => void, withinMs: number = this.troubleMs): void {
     for (let i = 0; i < times; i++) this.queue.after(this.random.below(withinMs), action)
   }

@@ -1,4 +1,4 @@
-/** A machine, a process or a connection that stands still at times: what reaches it meanwhile waits until it goes on. */
+/** A machine, a process or a connection that stalls at times. What reaches it meanwhile waits until it resumes. */
 import type { EventQueue } from './event-queue.js'
 
 export class Standstill {
@@ -14,12 +14,12 @@ export class Standstill {
     return this.#queue.nowMs < this.#untilMs
   }
 
-  /** How long it has stood still so far, all times together. */
+  /** The total time that it has stalled so far. */
   get pastMs(): number {
     return this.#totalMs - Math.max(0, this.#untilMs - this.#queue.nowMs)
   }
 
-  /** From now on, at least for so long. */
+  /** Stalls from now on, for at least this long. */
   begin(ms: number): void {
     const fromMs = Math.max(this.#untilMs, this.#queue.nowMs)
     this.#untilMs = Math.max(fromMs, this.#queue.nowMs + ms)
@@ -31,7 +31,7 @@ export class Standstill {
     this.#untilMs = 0
   }
 
-  /** At once, or when it goes on. */
+  /** Runs at once, or when the stall ends. */
   whenOver(action: () => void): void {
     if (this.isNow) this.#queue.at(this.#untilMs, () => this.whenOver(action))
     else action()

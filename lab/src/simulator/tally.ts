@@ -1,10 +1,10 @@
-/** What came of many schedules, of one seed each: how many broke a promise, and the sums of what they counted. */
+/** The results of many schedules, one seed each: how many broke a promise, and the sums of their counts. */
 import type { Counted, ScheduleResult } from './schedule.js'
 
 export interface Tally<Count extends string = string, Fault extends string = string> {
   readonly schedules: number
   readonly broken: number
-  /** The first seed that broke a promise, to be run again, and what it broke. */
+  /** The first seed that broke a promise, for another run, and what it broke. */
   readonly example: string | undefined
   readonly counts: Readonly<Record<Count, number>>
   readonly faults: Readonly<Record<Fault, number>>

@@ -5,7 +5,7 @@ function cyclesIn(tree: Readonly<Record<string, string>>): string[][] {
   return folderCycles(Object.entries(tree).map(([path, text]) => ({ path: `packages/${path}`, text })))
 }
 
-test('two folders that import each other are a cycle, whatever files do it', () => {
+test('two folders that import each other are a cycle, whichever files do', () => {
   const tree = {
     'server/src/http/a.ts': "import { b } from '../access/b.js'",
     'server/src/access/rules/c.ts': "import type { D } from '../../http/d.js'",
@@ -13,7 +13,7 @@ test('two folders that import each other are a cycle, whatever files do it', () 
   expect(cyclesIn(tree)).toEqual([['packages/server/src/access', 'packages/server/src/http']])
 })
 
-test('a way round over three folders is one cycle of three', () => {
+test('a round trip over three folders is one cycle of three', () => {
   const tree = {
     'core/src/a/x.ts': "import '../b/x.js'",
     'core/src/b/x.ts': "import '../c/x.js'\nimport '../d/x.js'",
@@ -31,7 +31,7 @@ test('folders deep inside of a folder are compared with those beside them', () =
   expect(cyclesIn(tree)).toEqual([['packages/engines/src/sql/a', 'packages/engines/src/sql/b']])
 })
 
-test('a folder and its own part, files between folders, tests and code for tests make no cycle', () => {
+test('a folder and its subfolder, files between folders, tests and code for tests make no cycle', () => {
   const tree = {
     'server/src/index.ts': "import './http/a.js'",
     'server/src/http/a.ts': "import '../settings.js'\nimport './parsing/b.js'",

@@ -1,15 +1,15 @@
 /**
- * Import cycles between the folders of a package. A folder stands for all that is below it and is compared with the
- * folders beside it, on every level; files that lie between folders (`index.ts`) belong to none of them. A cycle is a
- * strongly connected component of at least two folders: each of them needs all the others.
+ * Import cycles between the folders of a package. A folder stands for everything below it and is compared with the folders beside
+ * it, on every level. Files that lie between folders (`index.ts`) belong to none of them. A cycle is a strongly connected
+ * component of at least two folders: each of them needs all the others.
  *
- * Tests do not count, nor do folders of code for tests (`under-test`, `testing`): they may use all they test.
+ * Tests do not count, nor do folders of code for tests (`under-test`, `testing`): they may use everything they test.
  */
 import { posix } from 'node:path'
 import { scanImports } from './scan-imports.js'
 import { isCode, isForTests, type SourceFile } from './source-file.js'
 
-/** Folder by folder: those beside it that its files import. */
+/** For each folder, the folders beside it that its files import. */
 export type FolderGraph = ReadonlyMap<string, ReadonlySet<string>>
 
 const SOURCE = /^packages\/[^/]+\/src\//
@@ -37,7 +37,7 @@ export function folderGraph(files: readonly SourceFile[]): FolderGraph {
   return graph
 }
 
-/** Where the ways to two files part: the two folders beside each other; undefined if one of the files lies there itself. */
+/** Where the paths of two files diverge: the two neighbouring folders; undefined if one of the files lies there itself. */
 function foldersApart(from: string, to: string): { from: string; to: string } | undefined {
   const [left, right] = [from.split('/'), to.split('/')]
   let depth = 0

@@ -1,4 +1,4 @@
-/** Reads the working tree as git sees it: tracked files and new ones, but nothing that .gitignore leaves out. */
+/** Reads the working tree as git sees it: tracked files and new ones, but nothing that .gitignore excludes. */
 import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -7,7 +7,7 @@ import type { SourceFile } from './source-file.js'
 const BINARY = /\.(?:png|jpe?g|gif|ico|webp|woff2?|pdf|gz|zip|wasm)$/i
 
 export function readTree(root: string): SourceFile[] {
-  // A clone that belongs to another user (a container's mounted volume) is read all the same; git refuses by default.
+  // Also read a clone that belongs to another user (a container's mounted volume), which git refuses by default.
   const listed = execFileSync(
     'git',
     ['-c', 'safe.directory=*', 'ls-files', '-z', '--cached', '--others', '--exclude-standard'],

@@ -1,4 +1,4 @@
-/** Finds what a source file imports, in all forms: static, type-only, `export ... from`, side effect, `import()`. */
+/** Finds the imports of a source file, in all forms: static, type-only, `export ... from`, side effect, `import()`. */
 
 import { scanSource } from './scan-source.js'
 import { lineAt } from './source-file.js'
@@ -20,12 +20,12 @@ export function scanImports(text: string): ImportFound[] {
   return IMPORT_FORMS.flatMap(form => quotedAfter(form, code, text))
 }
 
-/** Files named by `new URL('./x.js', import.meta.url)`: how a worker or a child process is pointed at its source. */
+/** Files named by `new URL('./x.js', import.meta.url)`, which is how code names the source of a worker or a child process. */
 export function scanFileUrls(text: string): ImportFound[] {
   return quotedAfter(URL_FORM, scanSource(text).code, text)
 }
 
-/** The string that follows each match; its inside is blank in `code`, so it is read from `text`. */
+/** The string that follows each match. Its content is blank in `code`, so it is read from `text`. */
 function quotedAfter(form: RegExp, code: string, text: string): ImportFound[] {
   return [...code.matchAll(form)].map(match => {
     const open = match.index + match[0].length

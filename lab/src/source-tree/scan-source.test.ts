@@ -37,7 +37,7 @@ test('every form of import is found, at the line of its specifier', () => {
   ])
 })
 
-test('an import in a comment, a string, a template or a regular expression is none', () => {
+test('an import in a comment, a string, a template or a regular expression does not count', () => {
   const text = [
     "// import a from 'line-comment'",
     "/* import b from 'block-comment' */",
@@ -49,13 +49,13 @@ test('an import in a comment, a string, a template or a regular expression is no
   expect(specifiers(text)).toEqual([])
 })
 
-test("what stands in a template's braces is code, also in nested templates", () => {
+test('the braces of a template contain code, even in nested templates', () => {
   const text =
     "const a = `x ${b ? `y ${await import('./inner.js')}` : { c: '}' }.c} import d from 'text'`; import('./after.js')"
   expect(specifiers(text)).toEqual(['./inner.js', './after.js'])
 })
 
-test('a slash that divides does not hide what follows, and one that starts a regular expression does', () => {
+test('a slash that divides does not hide the text after it, and a slash that starts a regular expression does', () => {
   expect(specifiers("const a = b! / 2; import('./a.js'); c / 3")).toEqual(['./a.js'])
   expect(specifiers("const a = (b) / 2; import('./a.js'); c / 3")).toEqual(['./a.js'])
   expect(specifiers("const a = i++ / 2; import('./a.js'); c / 3")).toEqual(['./a.js'])
@@ -63,14 +63,14 @@ test('a slash that divides does not hide what follows, and one that starts a reg
   expect(specifiers("return /[/'\"]/.test(a) ? import('./a.js') : 0")).toEqual(['./a.js'])
 })
 
-test('offsets and lines are those of the source', () => {
+test('offsets and lines match the source', () => {
   const text = "const a = 'b' // c\n/* d\n*/ e = `f\n${g}`\n"
   const { code, comments } = scanSource(text)
   expect(code).toBe("const a = ' '     \n    \n   e = ` \n${g}`\n")
   expect(comments).toBe('              // c\n/* d\n*/       \n     \n')
 })
 
-test('files named by URL are found only where they are relative to the module', () => {
+test('files named by URL are found only if they are relative to the module', () => {
   expect(scanFileUrls("new Worker(new URL('./worker.js', import.meta.url))")).toEqual([
     { specifier: './worker.js', line: 1 },
   ])

@@ -1,12 +1,12 @@
 /**
  * Splits TypeScript into code and comments without parsing it, so that a rule never trips over a word in a string.
  *
- * Both results are as long as the source and keep its line breaks, so an offset means the same place in all three. In
- * `code`, comments and the insides of strings, templates and regular expressions are blank; quotes stay, and so does
- * what stands in a template's `${}`. In `comments`, all but the comments is blank.
+ * Both results are as long as the source and keep its line breaks, so an offset means the same place in all three. In `code`,
+ * comments and the contents of strings, templates and regular expressions are blank; quotes stay, and so does the code in a
+ * template's `${}`. In `comments`, everything except the comments is blank.
  *
- * Whether a slash divides or starts a regular expression is guessed from what stands before it; a wrong guess ends with
- * its line.
+ * Whether a slash divides or starts a regular expression is guessed from the code before it; a wrong guess ends with its
+ * line.
  */
 export interface ScannedSource {
   readonly code: string
@@ -38,7 +38,7 @@ export function scanSource(text: string): ScannedSource {
   return source
 }
 
-/** Marks code from `start` on, to the end or, inside a template, to the brace that closes it; says where that is. */
+/** Marks code from `start` to the end or, inside a template, to the brace that closes it; returns the end. */
 function markCode(text: string, kinds: Uint8Array, start: number, inTemplate: boolean): number {
   let at = start
   let depth = 0
@@ -65,7 +65,7 @@ function markTemplate(text: string, kinds: Uint8Array, start: number): number {
   return at + 1
 }
 
-/** Marks the comment, string or regular expression that starts at `at`, or else steps over one character. */
+/** Marks the comment, string or regular expression that starts at `at`, or else skips one character. */
 function markToken(text: string, kinds: Uint8Array, at: number): number {
   const comment = tokenEnd(COMMENT_TOKEN, text, at)
   if (comment > at) {

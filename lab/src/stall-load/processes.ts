@@ -1,9 +1,9 @@
-/** The processes that this one has started, and those that they have, as Linux knows them. */
+/** The child processes of this process, and their children, as Linux lists them. */
 import { readdirSync, readFileSync } from 'node:fs'
 
 export interface FoundProcess {
   readonly pid: number
-  /** With its arguments; of a backend of PostgreSQL, what it says of itself. */
+  /** With its arguments; for a backend of PostgreSQL, the title that it sets. */
   readonly command: string
 }
 
@@ -11,7 +11,7 @@ export function descendants(pid: number = process.pid): readonly FoundProcess[] 
   return childrenOf(pid).flatMap(child => [{ pid: child, command: commandOf(child) }, ...descendants(child)])
 }
 
-/** SIGSTOP: it stands still as it is. The function returned lets it go on. */
+/** SIGSTOP: the process stalls. The returned function resumes it. */
 export function stallProcess(pid: number): () => void {
   signal(pid, 'SIGSTOP')
   return () => signal(pid, 'SIGCONT')
@@ -21,7 +21,7 @@ function signal(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name)
   } catch (error) {
-    // It has ended meanwhile.
+    // The process has ended meanwhile.
     if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
   }
 }
@@ -38,7 +38,7 @@ function commandOf(pid: number): string {
     .replaceAll('\0', ' ')
 }
 
-/** Nothing of a process that has ended meanwhile. */
+/** Returns nothing for a process that has ended meanwhile. */
 function textsIn(read: () => string[]): readonly string[] {
   try {
     return read()

@@ -1,8 +1,8 @@
 /**
- * Readers in a process of their own, so that they can stand still as well: sessions as in `coherence`, some for each way of
- * refreshing. What they read and write is sent to the parent process, which judges it. Options come as JSON in the only argument.
+ * Readers in their own process, so that they can stall as well: sessions as in `coherence`, some for each way of refreshing. The
+ * process sends what they read and write to its parent, which judges it. Options come as JSON in the only argument.
  *
- * Times go by the machine's monotonic clock, which is the same for all processes.
+ * Times are those of the machine's monotonic clock, which is the same for all processes.
  */
 import { LoadSession } from '../coherence-load/load-session.js'
 import type { Found, OpenRead, Promised, SessionRecord } from '../coherence-load/read-checker.js'
@@ -12,24 +12,24 @@ import { sumOf } from '../harness/sum-of.js'
 export interface ReadingOptions {
   readonly url: string
   readonly refreshes: readonly ('on-demand' | 'poll' | 'push')[]
-  /** For each way of refreshing. */
+  /** The number of sessions for each way of refreshing. */
   readonly sessions: number
-  /** Between two requests of a lane, on average. */
+  /** The average pause between two requests of a lane. */
   readonly pauseMs: number
   readonly seed: number
 }
 
-/** A read, as far as its own process can tell what it was held to. */
-export interface ToldRead extends Omit<OpenRead, 'record'> {
+/** A read, with the promises that its own process can compute. */
+export interface ReportedRead extends Omit<OpenRead, 'record'> {
   readonly found: Found | undefined
   readonly served: unknown
   readonly endedMs: number
-  /** How many reads there were in this process so far. */
+  /** The number of reads in this process so far. */
   readonly reads: number
 }
 
 export type ReadingMessage =
-  | { readonly kind: 'reads'; readonly reads: readonly ToldRead[] }
+  | { readonly kind: 'reads'; readonly reads: readonly ReportedRead[] }
   | {
       readonly kind: 'put'
       readonly id: string
@@ -41,15 +41,15 @@ export type ReadingMessage =
 
 const TELL_EVERY = 20
 
-/** What to add to `performance.now()` of this process. */
+/** Add this to `performance.now()` of this process. */
 export function machineOffsetMs(): number {
   const [seconds, nanoseconds] = process.hrtime()
   return seconds * 1000 + nanoseconds / 1e6 - performance.now()
 }
 
-class ToldReads {
+class ReadReporter {
   reads = 0
-  #untold: ToldRead[] = []
+  #unreported: ReportedRead[] = []
   readonly #offsetMs = machineOffsetMs()
 
   begin(id: string, record: SessionRecord, what: string, ageMs: number, beganMs: number): OpenRead {
@@ -63,17 +63,17 @@ class ToldReads {
   end({ record, ...read }: OpenRead, found: Found | undefined, served: unknown, endedMs: number): void {
     this.reads++
     const beganMs = read.beganMs + this.#offsetMs
-    this.#untold.push({ ...read, beganMs, found, served, endedMs: endedMs + this.#offsetMs, reads: this.reads })
+    this.#unreported.push({ ...read, beganMs, found, served, endedMs: endedMs + this.#offsetMs, reads: this.reads })
     if (found) record.seen.set(read.id, Math.max(found.version, record.seen.get(read.id) ?? 0))
-    if (this.#untold.length >= TELL_EVERY) this.tell()
+    if (this.#unreported.length >= TELL_EVERY) this.report()
   }
 
   acknowledgePut(id: string, position: number, number: number, ms: number): void {
     send({ kind: 'put', id, position, number, ms: ms + this.#offsetMs })
   }
 
-  tell(): void {
-    send({ kind: 'reads', reads: this.#untold.splice(0) })
+  report(): void {
+    send({ kind: 'reads', reads: this.#unreported.splice(0) })
   }
 }
 
@@ -82,20 +82,20 @@ function send(message: ReadingMessage): void {
 }
 
 async function run({ url, refreshes, sessions, pauseMs, seed }: ReadingOptions): Promise<void> {
-  const told = new ToldReads()
+  const reporter = new ReadReporter()
   const random = createRandom(seed)
   let isOver = false
   process.once('message', () => {
     isOver = true
   })
-  const shared = { url, pauseMs, fetch, history: told, checker: told, onUrl: () => {} }
+  const shared = { url, pauseMs, fetch, history: reporter, checker: reporter, onUrl: () => {} }
   const all = refreshes.flatMap(refresh =>
     Array.from({ length: sessions }, (_, i) => {
       return new LoadSession({ ...shared, refresh, random: random.fork(`${refresh} ${i}`) })
     }),
   )
   await Promise.all(all.map(session => session.run(() => isOver)))
-  told.tell()
+  reporter.report()
   send({ kind: 'end', failed: sumOf(all, ({ failed }) => failed) })
   process.disconnect()
 }

@@ -1,6 +1,6 @@
 /**
- * Sessions with every way of refreshing read through Varnish before two servers over one engine, while servers, backends, connections and
- * the readers themselves stand still at random, for a tenth of a second to ten seconds. Every read is checked.
+ * Sessions with every way of refreshing read through Varnish in front of two servers over one engine, while servers, backends,
+ * connections and the readers themselves stall at random, for a tenth of a second to ten seconds. Every read is checked.
  */
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
@@ -10,7 +10,7 @@ import { DirectWriters } from '../coherence-load/direct-writers.js'
 import { ReadChecker, SessionRecord } from '../coherence-load/read-checker.js'
 import { RecordedHistory } from '../coherence-load/recorded-history.js'
 import type { Random } from '../harness/random.js'
-import { machineOffsetMs, type ReadingMessage, type ReadingOptions, type ToldRead } from './reading-process.js'
+import { machineOffsetMs, type ReadingMessage, type ReadingOptions, type ReportedRead } from './reading-process.js'
 import { type StalledEngine, type StallFleet, type StallKind, startStallFleet } from './stall-fleet.js'
 
 export interface StallsOptions {
@@ -21,7 +21,7 @@ export interface StallsOptions {
   readonly stalls: number
   readonly msMax: number
   readonly stallMsMax: number
-  /** How long readers wait between two requests, on average. */
+  /** The average pause of readers between two requests. */
   readonly readPauseMs: number
   readonly onProgress?: (reads: number) => void
 }
@@ -36,12 +36,12 @@ export interface StallsResult {
   /** Reads and writes that got no answer in time. */
   readonly failed: number
   readonly seconds: number
-  /** The first that were stale, for whoever has to find out. */
+  /** The first stale reads, for debugging. */
   readonly traces: readonly string[]
 }
 
 const PROCESS = fileURLToPath(new URL('../../dist/stall-load/reading-process.js', import.meta.url))
-/** Of each process of readers. */
+/** For each process of readers. */
 const REFRESHES = [
   ['on-demand', 'push'],
   ['poll', 'push'],
@@ -50,7 +50,7 @@ const SESSIONS = 3
 const WRITERS = { count: 3, pauseMs: 30 }
 const KINDS: readonly StallKind[] = ['server', 'backend', 'connection', 'client']
 const STALL_MS_MIN = 100
-/** So many things stand still at once, at most. */
+/** The largest number of simultaneous stalls. */
 const STALLERS = 1
 const PAUSE_MS = 1500
 const END_MS_MAX = 90_000
@@ -129,9 +129,9 @@ class Stalls {
     child.on('message', (message: ReadingMessage) => this.#take(child, message))
     const ended = once(child, 'exit').then(([code]) => {
       this.#hasEnded = true
-      if (code !== 0) throw new Error(`Readers with ${refreshes.join(', ')} have ended with exit code ${code}.`)
+      if (code !== 0) throw new Error(`Readers with ${refreshes.join(', ')} ended with exit code ${code}.`)
     })
-    // Whoever ends them looks.
+    // The caller handles the rejection when it ends the readers.
     ended.catch(() => {})
     return { child, ended }
   }
@@ -147,8 +147,8 @@ class Stalls {
     }
   }
 
-  /** By the time that it is told of, everything that was acknowledged to writers here before it began is known. */
-  #judge({ id, what, ageMs, least, found, served, ...times }: ToldRead): void {
+  /** Everything acknowledged to writers here before the read began is known by the time that the read is reported. */
+  #judge({ id, what, ageMs, least, found, served, ...times }: ReportedRead): void {
     const [beganMs, endedMs] = [times.beganMs - this.#offsetMs, times.endedMs - this.#offsetMs]
     const due = ['staleness', this.#history.dueAt(id, beganMs - ageMs)] as const
     const read = { id, what, ageMs, beganMs, record: new SessionRecord(), least: [due, ...least] }
@@ -173,7 +173,7 @@ class Stalls {
   async #end(child: ChildProcess, ended: Promise<void>): Promise<void> {
     if (child.connected) child.send('end')
     const late = delay(END_MS_MAX, undefined, { ref: false }).then(() => {
-      throw new Error(`Readers have not ended within ${END_MS_MAX} ms.`)
+      throw new Error(`Readers did not end within ${END_MS_MAX} ms.`)
     })
     await Promise.race([ended, late])
   }

@@ -1,6 +1,6 @@
 /**
- * Real servers over one engine, behind Varnish as shipped, all of which can stand still: the servers, the processes of the engine, and
- * the connections between them. Readers keep to one server, so that they do not learn from the other what theirs has missed.
+ * Real servers over one engine, behind Varnish as shipped, all of which can stall: the servers, the processes of the engine, and
+ * the connections between them. Readers stay with one server, so that they do not learn from the other what their own has missed.
  *
  *     readers -- Varnish -- server --+-- line -- engine            lines: not to Cassandra, whose driver finds its own way,
  *     readers -- Varnish -- server --+                             nor to SQLite, which is a file
@@ -28,11 +28,11 @@ export type StalledEngine = 'embedded' | 'ring' | EngineName
 export type StallKind = 'server' | 'backend' | 'connection' | 'client'
 
 export interface StallFleet {
-  /** Through Varnish, one before each server. */
+  /** Through Varnish; each server has its own. */
   readonly urls: readonly string[]
-  /** The servers themselves. */
+  /** The URLs of the servers themselves. */
   readonly originUrls: readonly string[]
-  /** Stops something of this kind at random, and returns a function that lets it go on; undefined if there is nothing of the kind. */
+  /** Stalls something of this kind at random, and returns a function that resumes it; undefined if nothing of the kind exists. */
   stall(kind: StallKind, random: Random): (() => void) | undefined
   stop(): Promise<void>
 }

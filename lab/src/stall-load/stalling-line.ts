@@ -1,4 +1,4 @@
-/** A TCP line to a server, any one of whose connections can stand still for a while: nothing is lost, and neither end is told. */
+/** A TCP proxy to a server; any one of its connections can stall for a while. Nothing is lost, and neither end is notified. */
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 
@@ -6,7 +6,7 @@ export interface StallingLine {
   readonly port: number
   /** How many connections are open. */
   readonly open: number
-  /** Stops one of them; the function returned lets it go on. */
+  /** Stalls one of them; the returned function resumes it. */
   stall(index: number): () => void
   stop(): Promise<void>
 }

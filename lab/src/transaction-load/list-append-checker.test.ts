@@ -31,27 +31,27 @@ test.each<[string, RecordedTransaction[], Record<string, number[]>, Anomaly['nam
     ['G1c'],
   ],
   [
-    'a lost update, as lists show it',
+    'a lost update, as it appears in lists',
     [done(1, append('x', 1)), done(2, read('x', 1), append('x', 2)), done(3, read('x', 1), append('x', 3))],
     { x: [1, 2, 3] },
     ['G-single'],
   ],
   ['write skew', [done(1, read('x'), append('y', 1)), done(2, read('y'), append('x', 2))], { x: [2], y: [1] }, ['G2']],
   [
-    'write skew over what queries did not find',
+    'write skew over objects that queries did not find',
     [done(1, query('a'), append('b.1', 1)), done(2, query('b'), append('a.1', 2))],
     { 'a.1': [2], 'b.1': [1] },
     ['G2'],
   ],
   [
-    'queries in order, one of which finds what the other did not',
+    'queries in order, one of which finds what the other missed',
     [done(1, query('a'), append('b.1', 1)), done(2, query('b', ['b.1', [1]]), append('a.1', 2))],
     { 'a.1': [2], 'b.1': [1] },
     [],
   ],
   ['a read of the aborted', [{ ...done(1, append('x', 1)), outcome: 'aborted' }, done(2, read('x', 1))], {}, ['G1a']],
   ['a read of the middle', [done(1, append('x', 1), append('x', 2)), done(2, read('x', 1))], { x: [1, 2] }, ['G1b']],
-  ['an append that is gone', [done(1, append('x', 1)), done(2, append('x', 2))], { x: [1] }, ['lost append']],
+  ['a vanished append', [done(1, append('x', 1)), done(2, append('x', 2))], { x: [1] }, ['lost append']],
   ['an append done twice', [done(1, append('x', 1))], { x: [1, 1] }, ['duplicate']],
   ['a lost answer, done', [{ ...done(1, append('x', 1)), outcome: 'unknown' }, done(2, read('x', 1))], { x: [1] }, []],
   ['a lost answer, not done', [{ ...done(1, append('x', 1)), outcome: 'unknown' }], {}, []],
@@ -61,7 +61,7 @@ test.each<[string, RecordedTransaction[], Record<string, number[]>, Anomaly['nam
   if (anomalies.length === 0) expect(found).toEqual([])
 })
 
-test('whatever is done one after the other is in order, and one read that was late is found', () => {
+test('operations one after the other are in order, and a late read is found', () => {
   const random = createRandom(7)
   for (let run = 0; run < 50; run++) {
     const lists: Record<string, number[]> = {}

@@ -1,38 +1,38 @@
 /**
- * Are these transactions serialisable? Each appends numbers to lists, no number twice, and reads whole lists. A list tells
- * in which order its writers came, and so do the lists that were read; from that follows who must have come before whom:
+ * Are these transactions serialisable? Each appends numbers to lists, no number twice, and reads whole lists. The final lists and
+ * the lists that were read show the order of the writers. From that order follows which transaction must precede which:
  *
- *     ww  both appended to a list, one after the other
- *     wr  one read what the other appended last
- *     rw  one read a list, and the other appended what came next
+ *     ww  both appended to a list, one directly after the other
+ *     wr  one read the last number that the other appended
+ *     rw  one read a list, and the other appended the next number
  *
- * If somebody must have come before himself, the history is not serialisable. What the cycle is made of gives the anomaly
- * its name (Adya 1999): only ww, G0; ww and wr, G1c; one rw, G-single (lost update, read skew); several, G2 (write skew). This is
- * the method of Elle (Kingsbury and Alvaro 2020), for lists alone.
+ * If a transaction must precede itself, the history is not serialisable. The edges of the cycle give the anomaly its name (Adya
+ * 1999): only ww, G0; ww and wr, G1c; one rw, G-single (lost update, read skew); several, G2 (write skew). This is the method of
+ * Elle (Kingsbury and Alvaro 2020), restricted to lists.
  */
 export type Operation =
   | { readonly kind: 'append'; readonly key: string; readonly value: number }
   | { readonly kind: 'read'; readonly key: string; readonly values: readonly number[] }
-  /** All lists of a group: those that it did not find were not there. */
+  /** All lists of a group: lists that it did not find did not exist. */
   | { readonly kind: 'query'; readonly group: string; readonly found: ReadonlyMap<string, readonly number[]> }
 
 type Single = Exclude<Operation, { readonly kind: 'query' }>
 
-/** A transaction whose queries are taken apart: each is a look at every list that ever was in its group. */
+/** A transaction whose queries are split: each becomes a read of every list that ever was in its group. */
 interface TakenApart extends Omit<RecordedTransaction, 'operations'> {
   readonly operations: readonly Single[]
 }
 
-/** Which group a list is in for ever: what its name begins with, up to the point. */
+/** The permanent group of a list: its name up to the point. */
 export function groupOf(key: string): string {
   return key.slice(0, key.indexOf('.'))
 }
 
 export interface RecordedTransaction {
   readonly id: number
-  /** 'unknown': the answer to its commit got lost. */
+  /** 'unknown': the answer to its commit was lost. */
   readonly outcome: 'committed' | 'aborted' | 'unknown'
-  /** In the order in which they were done. Reads include what the transaction itself had appended before. */
+  /** In execution order. Reads include what the transaction itself had appended before. */
   readonly operations: readonly Operation[]
 }
 
@@ -63,7 +63,7 @@ class History {
   readonly #transactions: readonly TakenApart[]
   readonly #finalLists: ReadonlyMap<string, readonly number[]>
   readonly #byId: ReadonlyMap<number, TakenApart>
-  /** Who appended a number to a list. */
+  /** The transaction that appended a number to a list. */
   readonly #writers = new Map<string, number>()
 
   constructor(transactions: readonly RecordedTransaction[], finalLists: ReadonlyMap<string, readonly number[]>) {
@@ -74,7 +74,7 @@ class History {
     const seen = new Set(
       [...finalLists].flatMap(([key, values]) => values.map(value => this.#writers.get(nameOf(key, value)))),
     )
-    // One whose answer got lost was done if anything of it is there.
+    // A transaction whose answer was lost counts as committed if any of its numbers is there.
     const settle = ({ id, outcome }: RecordedTransaction) =>
       outcome !== 'unknown' ? outcome : seen.has(id) ? 'committed' : 'aborted'
     const keys = [...finalLists.keys()]
@@ -100,7 +100,7 @@ class History {
     return this.#committed().flatMap(({ id, operations }) =>
       operations.flatMap((each): Anomaly[] => {
         if (each.kind === 'read' || this.#finalLists.get(each.key)?.includes(each.value)) return []
-        return [{ name: 'lost append', trace: `T${id} appended ${each.value} to ${each.key}, and it is not there` }]
+        return [{ name: 'lost append', trace: `T${id} appended ${each.value} to ${each.key}, and it is missing` }]
       }),
     )
   }
@@ -119,7 +119,7 @@ class History {
     const writers = values.map(value => this.#writers.get(nameOf(key, value)))
     const aborted = writers.find(writer => writer === undefined || this.#byId.get(writer)!.outcome === 'aborted')
     if (writers.length > 0 && (aborted !== undefined || writers.includes(undefined))) {
-      return [{ name: 'G1a', trace: `T${reader} read ${key} as ${values}, with something of aborted T${aborted}` }]
+      return [{ name: 'G1a', trace: `T${reader} read ${key} as ${values}, including an append of aborted T${aborted}` }]
     }
     if (values.some((value, i) => order[i] !== value)) {
       return [{ name: 'incompatible order', trace: `T${reader} read ${key} as ${values}, but it became ${order}` }]
@@ -127,7 +127,7 @@ class History {
     const last = writers.at(-1)
     const next = this.#writers.get(nameOf(key, order[values.length] ?? Number.NaN))
     if (last === undefined || last !== next || last === reader) return []
-    return [{ name: 'G1b', trace: `T${reader} read ${key} as ${values}, in the middle of what T${last} appended` }]
+    return [{ name: 'G1b', trace: `T${reader} read ${key} as ${values}, between two appends of T${last}` }]
   }
 
   #edges(): ReadonlyMap<number, readonly Edge[]> {
@@ -184,7 +184,7 @@ function nameOfCycle(kinds: readonly EdgeKind[]): Anomaly['name'] {
   return kinds.includes('wr') ? 'G1c' : 'G0'
 }
 
-/** The strongly connected components of more than one member (Tarjan 1972, without recursion). */
+/** The strongly connected components with more than one member (Tarjan 1972, without recursion). */
 function components(edges: ReadonlyMap<number, readonly Edge[]>): ReadonlySet<number>[] {
   const index = new Map<number, number>()
   const low = new Map<number, number>()
@@ -221,7 +221,7 @@ function components(edges: ReadonlyMap<number, readonly Edge[]>): ReadonlySet<nu
   return found
 }
 
-/** The shortest way from some member back to itself. */
+/** The shortest cycle through any of the members. */
 function shortestCycle(
   edges: ReadonlyMap<number, readonly Edge[]>,
   members: ReadonlySet<number>,

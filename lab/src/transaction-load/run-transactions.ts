@@ -1,7 +1,7 @@
 /**
- * Clients run transactions over a few lists, reading through a real cache, while the server is killed now and then; then the
- * history is checked for every anomaly that serialisability rules out. Each attempt is a transaction of its own, with
- * numbers of its own, so that nothing of an attempt that failed can be taken for another's.
+ * Clients run transactions over a few lists, reading through a real cache, while the server is killed now and then. Afterwards
+ * the history is checked for every anomaly that serialisability rules out. Each attempt is its own transaction with its own
+ * numbers, so that nothing from a failed attempt can be mistaken for another's.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { connect, type Database, type Fetch, FreshetError, type ReadMode, type Transaction } from '@freshet/client'
@@ -19,15 +19,15 @@ export interface TransactionLoad {
   readonly fetch: Fetch
   readonly random: Random
   readonly clients: number
-  /** It goes on until so many have committed. */
+  /** The run goes on until this many transactions have committed. */
   readonly commits: number
   readonly lists: number
   readonly read: ReadMode
-  /** Those who are refused take turns. */
+  /** Refused clients take turns. */
   readonly lease?: boolean
-  /** Of the operations, those that are a query for all lists of a group; default 0. */
+  /** The share of operations that are queries for all lists of a group; default 0. */
   readonly queryShare?: number
-  /** `kill -9` of the server, and its new start; every so often, if at all. */
+  /** `kill -9` of the server, and a new start, at this interval; undefined for none. */
   readonly faults?: { readonly intervalMs: number; readonly restart: () => Promise<void> }
   readonly onProgress?: (commits: number) => void
 }
@@ -35,7 +35,7 @@ export interface TransactionLoad {
 export interface TransactionResult {
   readonly committed: number
   readonly conflicts: number
-  /** Answers lost: nobody was told what became of them. */
+  /** Commits whose answer was lost: the outcome is unknown. */
   readonly unknown: number
   readonly restarts: number
   readonly anomalies: readonly Anomaly[]
@@ -52,7 +52,7 @@ const OPERATIONS_MAX = 4
 const TIMEOUT_MS = 20_000
 const GROUPS = 3
 const INDEXES = [{ name: 'by-group', fields: ['group'] }]
-/** A list is started anew when it is so long, so that they do not grow without end. */
+/** A list is replaced with a new one at this length, so that lists do not grow without end. */
 const LENGTH_MAX = 60
 
 export async function runTransactions(load: TransactionLoad): Promise<TransactionResult> {
@@ -86,7 +86,7 @@ class Recorder {
   readonly #load: TransactionLoad
   readonly transactions: RecordedTransaction[] = []
   readonly names = new Set<string>()
-  /** The list that goes by this name now. */
+  /** The current generation of each list's name. */
   readonly #generations = new Map<number, number>()
   #nextId = 1
   #nextValue = 1
@@ -136,7 +136,7 @@ async function runClient(load: TransactionLoad, recorder: Recorder, random: Rand
       // A read that got no answer: nothing was written.
       await delay(random.below(50))
     }
-    // New sessions now and then, and those that were handed on.
+    // New sessions now and then, and sessions that were handed on.
     if (random.float() < 0.002) {
       const { token } = db.session
       db.close()
@@ -153,7 +153,7 @@ async function transact(db: Database, load: TransactionLoad, recorder: Recorder,
   await commit(operations, recorder, () => tx.commit())
 }
 
-/** What is called again was refused before. */
+/** A second call of the work means that the attempt before was refused. */
 async function transactInTurn(
   db: Database,
   { read, queryShare = 0 }: TransactionLoad,
@@ -162,7 +162,7 @@ async function transactInTurn(
 ): Promise<void> {
   let operations: Operation[] = []
   let isWorkDone = false
-  // Each attempt is about the same lists.
+  // Each attempt works on the same lists.
   const label = `${random.below(2 ** 31)}`
   const attempt = async (tx: Transaction) => {
     if (isWorkDone) recorder.add('aborted', operations)
@@ -255,7 +255,7 @@ async function readAll(load: TransactionLoad, names: ReadonlySet<string>): Promi
   return new Map(ids.map((id, i) => [id, found[i]?.values ?? []]))
 }
 
-/** The server may be down at the moment. */
+/** Retries, because the server may be down. */
 async function connectPatiently({ url, fetch }: TransactionLoad, token?: string): Promise<Database> {
   const deadlineMs = performance.now() + 60_000
   for (;;) {

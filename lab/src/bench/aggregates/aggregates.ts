@@ -1,6 +1,6 @@
 /**
- * Requests for the same average by department, again and again, over shards: results kept and found anew, against a naive fan-out, which
- * compares no versions, and against one server that has everything.
+ * Repeated requests for the same average by department, over shards: results from the cache and results computed again, compared
+ * with a naive fan-out, which compares no versions, and with one server that holds all data.
  */
 import { connect } from '@freshet/client'
 import { createSql, type SqlSession } from '@freshet/shards/client'
@@ -14,8 +14,8 @@ import { startSqlFleet } from '../../shard-load/sql-fleet.js'
 const FULL = { shardCounts: [1, 3, 9], employees: 20_000, requests: 40, rounds: 7 }
 const QUICK = { shardCounts: [1, 3], employees: 3000, requests: 20, rounds: 3 }
 const IN_FLIGHT = 4
-const KEPT = 'Freshet, results kept'
-const FAN_OUT = 'Freshet, found anew'
+const KEPT = 'Freshet, cached'
+const FAN_OUT = 'Freshet, computed again'
 const NAIVE = 'naive fan-out'
 const SINGLE = 'one server'
 
@@ -69,14 +69,14 @@ function poolOf(port: number): Pool {
   return createPool({ host: '127.0.0.1', port, user: 'root', database: 'freshet', connectionLimit: IN_FLIGHT })
 }
 
-/** Beside the log, which nobody writes to meanwhile. */
+/** Written past the log; no one writes to the log meanwhile. */
 async function fillWhole(pool: Pool, employees: number): Promise<void> {
   const connection = await pool.getConnection()
   await fillEmployees(connection, 0, employees)
   connection.release()
 }
 
-/** In nanoseconds for each request, with some in flight. */
+/** Nanoseconds per request, with several in flight. */
 function contenderOf(name: string, requests: number, work: () => Promise<number>): Contender<'request'> {
   const expected = work()
   return {
@@ -86,7 +86,7 @@ function contenderOf(name: string, requests: number, work: () => Promise<number>
       const startedNs = process.hrtime.bigint()
       let left = requests
       const workers = Array.from({ length: IN_FLIGHT }, async () => {
-        while (left-- > 0) if ((await work()) !== groups) throw new Error(`${name} has come to another result.`)
+        while (left-- > 0) if ((await work()) !== groups) throw new Error(`${name} returned a different result.`)
       })
       await Promise.all(workers)
       return { request: Number(process.hrtime.bigint() - startedNs) / requests }
@@ -94,7 +94,7 @@ function contenderOf(name: string, requests: number, work: () => Promise<number>
   }
 }
 
-/** How many groups there are. */
+/** The number of groups. */
 async function ask({ sql }: SqlSession, employees: number): Promise<number> {
   const { rows } = await sql`select d.dept_no, count(*) as n, avg(s.salary) as mean from dept_emp d
     join salaries s on s.emp_no = d.emp_no where d.emp_no between ${0} and ${employees} group by d.dept_no`
@@ -111,11 +111,11 @@ async function askAll(pools: readonly Pool[], employees: number): Promise<number
   return totals.size
 }
 
-/** What one request costs, by the number of shards. */
+/** The cost of one request, by number of shards. */
 function costTable(measured: readonly { shards: number; standings: Standings }[]): Table {
   const names = [KEPT, FAN_OUT, NAIVE, SINGLE]
   return {
-    title: 'ms for each request, by number of shards',
+    title: 'ms per request, by number of shards',
     columns: ['shards', ...names],
     rows: measured.map(({ shards, standings }) => [
       shards,
@@ -161,7 +161,7 @@ function report(measured: readonly { shards: number; standings: Standings }[]): 
     },
     tables: [...tables, costTable(measured)],
     notes: [
-      'All servers share this machine: more shards are not more processors here, and what shows is the cost of asking them.',
+      'All servers share this machine: more shards add no processors, so the figures show the cost of asking them.',
     ],
   }
 }

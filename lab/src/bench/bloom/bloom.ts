@@ -1,9 +1,9 @@
 /**
- * Bloom filters for 10^6 keys like `/db/shop/products/<uuid>` at 1%: ours against those on npm, first in Node, then, for
- * the fastest of them, in Chromium.
+ * Bloom filters for 10^6 keys like `/db/shop/products/<uuid>` at 1%: ours and those on npm, first in Node, then, for the
+ * fastest of them, in Chromium.
  *
- * A peer whose rate is more than twice the 1% asked for buys its speed with wrong answers: it is shown, but is not taken
- * for the best peer. The best peer is chosen for each measure by itself.
+ * A peer whose rate is more than twice the target of 1% buys its speed with wrong answers: it is shown, but does not count as
+ * a peer. The best peer is chosen for each measure separately.
  */
 import { expectedRate, sizeFor } from '@freshet/bloom'
 import type { Bench, BenchContext } from '../../harness/bench.js'
@@ -19,9 +19,9 @@ import { MOST_USED_PEER, type Outcome, reportBloom } from './report.js'
 const RATE = 0.01
 const FULL = { entries: 1_000_000, rounds: 3, finalRounds: 15, roundMsMax: 1500 }
 const QUICK = { entries: 200_000, rounds: 3, finalRounds: 7, roundMsMax: 400 }
-/** Ours, so many of the fastest, and the one that most people use are in the final. */
+/** The final has ours, this many of the fastest, and the library that most people use. */
 const FASTEST_IN_FINAL = 2
-/** The fastest in Node of those that run in a browser. */
+/** The fastest in Node among those that run in a browser. */
 const IN_BROWSER = [OURS, 'bloomfilter', '@mcrowe/minibloom', '@intrnl/bloom-filter', 'mnemonist']
 
 type FilterInProcess = PreparedContender<FilterDetails, Measure>

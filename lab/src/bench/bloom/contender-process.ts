@@ -1,4 +1,4 @@
-/** One contender in a process of its own; `bloom.ts` starts it. */
+/** One contender in its own process; `bloom.ts` starts it. */
 import { hostInChild } from '../../harness/contender-worker.js'
 import { createFilterWorker } from './filter-worker.js'
 import { nodeContenders } from './node-contenders.js'

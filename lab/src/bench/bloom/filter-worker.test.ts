@@ -5,7 +5,7 @@ import { createFilterWorker, measureRound } from './filter-worker.js'
 import { nodeContenders } from './node-contenders.js'
 import { portableContenders } from './portable-contenders.js'
 
-/** An exact set, whose every operation advances a clock of its own. */
+/** An exact set; every operation advances its clock. */
 function clockedSet(nanoseconds: { add: number; has: number }) {
   const set = new Set<unknown>()
   let timeMs = 0
@@ -32,7 +32,7 @@ function clockedSet(nanoseconds: { add: number; has: number }) {
 const settings = { entries: 1000, rate: 0.01, seed: 1, roundMsMax: 10_000 }
 
 describe('a round', () => {
-  it('tells the nanoseconds per key of each measure', () => {
+  it('reports the nanoseconds per key of each measure', () => {
     const { contender, set, stopwatch } = clockedSet({ add: 70, has: 30 })
     const keys = { present: ['a', 'b', 'c'], absent: ['d', 'e'] }
     const readings = measureRound({ contender, create: () => set, ...keys, stopwatch })
@@ -43,7 +43,7 @@ describe('a round', () => {
 })
 
 describe('a worker', () => {
-  it('measures the rate, the memory and the keys that get lost', async () => {
+  it('measures the rate, the memory and the lost keys', async () => {
     const forgetful = stringContender({
       name: 'forgetful',
       create: () => undefined,
@@ -74,7 +74,7 @@ describe('a worker', () => {
 })
 
 describe.each(Object.entries({ ...portableContenders, ...nodeContenders }))('%s', (name, load) => {
-  it('is driven as its makers meant it: what was added is there', async () => {
+  it('uses each library as intended: every added key is present', async () => {
     const worker = createFilterWorker({ [name]: load })
     const details = await worker.prepare({ ...settings, contender: name, entries: 200 })
     expect(details.falseNegatives).toBe(0)

@@ -1,9 +1,9 @@
 /**
- * What happens in each contender's process or page: keys from the seed, a filter filled with them, and for each round the
- * time to add all keys, to find all of them, and not to find as many others.
+ * The work in each contender's process or page: keys from the seed, a filter filled with them, and in each round the time to
+ * add all keys, to find all of them, and to look up as many absent keys.
  *
- * A contender that is too slow for the budget of a round gets fewer keys and a smaller filter, filled to the same load.
- * A smaller filter fits better into the processor's cache: that favours the slow, never us.
+ * A contender that is too slow for the budget of a round gets fewer keys and a smaller filter, filled to the same load. A
+ * smaller filter fits better into the processor's cache, which favours slow contenders, never ours.
  */
 import type { ContenderWorker } from '../../harness/contender-worker.js'
 import { productKeys, takeKeys } from '../../harness/keys.js'
@@ -24,16 +24,16 @@ export interface FilterSettings {
 }
 
 export interface FilterDetails {
-  /** How many keys it was given in the end. */
+  /** How many keys the contender got in the end. */
   readonly entries: number
   readonly bitsPerEntry: number
-  /** The share of absent keys that it says are present. */
+  /** The share of absent keys that the filter reports as present. */
   readonly measuredRate: number
-  /** Present keys that it says are absent; a Bloom filter has none. */
+  /** Present keys that the filter reports as absent; a Bloom filter has none. */
   readonly falseNegatives: number
 }
 
-/** A fixed ladder, so that a peer near a border has one of two sizes instead of any. */
+/** A fixed ladder, so that a peer near a step has one of two sizes and not just any. */
 const ENTRIES_LADDER = [500_000, 200_000, 100_000, 50_000, 20_000, 10_000, 5000, 2000, 1000, 500, 200, 100]
 const TRIAL_ENTRIES_FIRST = 100
 const TRIAL_SHARE = 0.1
@@ -103,10 +103,10 @@ function chooseEntries(contender: FilterContender, settings: FilterSettings): nu
   return ENTRIES_LADDER.find(step => step <= wanted && step <= affordable) ?? ENTRIES_LADDER.at(-1)!
 }
 
-/** Adding, finding and not finding a key, from trials that grow until they are long enough to be believed. */
+/** Times adding, finding and missing a key, in trials that grow until they are long enough to be reliable. */
 function trialNanoseconds(contender: FilterContender, settings: FilterSettings, wanted: number): number {
   for (let entries = TRIAL_ENTRIES_FIRST; ; entries *= 3) {
-    // Of the size wanted, not smaller: some peers choose their arrays by size, and code that has seen two kinds is slower.
+    // At the wanted size, not smaller: some peers choose their arrays by size, and code that has seen two kinds is slower.
     const create = () => contender.create(wanted, settings.rate)
     const keys = makeKeys(contender, entries, settings.seed + 1)
     const { add, hit, miss } = measureRound({ contender, create, ...keys, stopwatch })

@@ -1,18 +1,18 @@
 /**
- * The contenders that need Node: for Buffers, for CommonJS without strict mode, for modules that browsers lack.
+ * The contenders that need Node: for Buffers, for CommonJS without strict mode, or for modules that browsers lack.
  *
- * Looked at and left out:
- * - bloom-filter-js: with keys of this length its hashes leave the range of integers and every key is said to be present
+ * Examined and left out:
+ * - bloom-filter-js: with keys of this length, its hashes exceed the range of integers and every key is reported as present
  * - cuckoo-filter: does not load (it requires a package that it does not declare)
  * - bloom-lite: a fixed 2^32 bits in a plain array, and present as soon as one of four bits is set
  * - bfilter (bcoin): needs a native build; in its JavaScript form `fromRate` refuses filters above 36 000 bytes
  * - bloomxx, bloom-filter-cpp: need a native build
- * - @libp2p/utils: a part of a large package, and its Bloom filter passes no seed on, so that all hashes are the same
- * - binary-fuse-filter: built once from 64-bit numbers, cannot be added to
+ * - @libp2p/utils: part of a large package; its Bloom filter does not pass the seed on, so all hashes are the same
+ * - binary-fuse-filter: built once from 64-bit numbers, does not support adding keys
  */
 import { type ContenderLoader, type FilterContender, optimalSize, stringContender } from './contender.js'
 
-// V8 keeps each element of a plain array of small numbers in a word of its own.
+// V8 stores each element of a plain array of small numbers in a word of its own.
 const ARRAY_ELEMENT_BITS = 64
 
 /** A contender whose keys are Buffers. */

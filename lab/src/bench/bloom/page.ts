@@ -1,4 +1,4 @@
-/** One contender in a page of its own; `bloom.ts` has it bundled and opens it. */
+/** One contender in its own page; `bloom.ts` has it bundled and opens it. */
 import { hostInPage } from '../../harness/contender-worker.js'
 import { createFilterWorker } from './filter-worker.js'
 import { portableContenders } from './portable-contenders.js'

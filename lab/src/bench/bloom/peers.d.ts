@@ -1,4 +1,4 @@
-/** The peers that come without types: as much of them as is used here. */
+/** Types for the peers that come without, only for what is used here. */
 
 declare module 'bloomfilter' {
   export class BloomFilter {

@@ -57,7 +57,7 @@ export const portableContenders: Readonly<Record<string, ContenderLoader>> = {
       memoryBits: filter => filter.toJSON().length * 8,
     })
   },
-  // Its hashes are memoised in a cache without bound, which is not counted here.
+  // Memoises its hashes in an unbounded cache, which is not counted here.
   '@pacote/bloom-filter': async () => {
     const { BloomFilter, optimal } = await import('@pacote/bloom-filter')
     return stringContender({

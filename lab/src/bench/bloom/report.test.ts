@@ -47,7 +47,7 @@ describe('the result of the bloom bench', () => {
   it('shows, but does not count, peers that answer wrongly', () => {
     expect(notes.filter(note => note.startsWith('Not counted'))).toEqual([
       'Not counted as a peer: cheat, whose rate is 2.1% instead of 1%.',
-      'Not counted as a peer: forgetful, whose rate is 1.01% instead of 1% and it loses 3 keys.',
+      'Not counted as a peer: forgetful, whose rate is 1.01% instead of 1%, and which loses 3 keys.',
     ])
     const contenders = summary.contenders as { name: string; countsAsPeer: boolean }[]
     expect(contenders.filter(({ countsAsPeer }) => countsAsPeer).map(({ name }) => name)).toEqual([
@@ -57,7 +57,7 @@ describe('the result of the bloom bench', () => {
     ])
   })
 
-  it('says so where ours is slower', () => {
+  it('says where ours is slower', () => {
     expect(summary.browser).toMatchObject({ addRatioToBestPeer: 0.9, hitRatioToBestPeer: 2, missRatioToBestPeer: 3 })
   })
 

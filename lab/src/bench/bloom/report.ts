@@ -57,7 +57,7 @@ export function reportBloom({ node, browser, entries, rate, theoreticalRate }: B
   }
 }
 
-/** The names that count: their rate is near the one asked for, and they forget nothing. */
+/** The names of the peers that count: their rate is near the target, and they lose no keys. */
 function fairPeers({ details }: Outcome, rate: number): string[] {
   const isFair = ({ measuredRate, falseNegatives }: FilterDetails) =>
     measuredRate <= RATE_FACTOR_MAX * rate && falseNegatives === 0
@@ -76,7 +76,7 @@ function sameForAll(peer: string): PeerPerMeasure {
   return { add: peer, hit: peer, miss: peer }
 }
 
-/** addRatioToBestPeer and so on: above 1 ours is faster. */
+/** addRatioToBestPeer and so on; above 1, ours is faster. */
 function ratios({ standings }: Outcome, peers: PeerPerMeasure, suffix: string): Record<string, number> {
   return Object.fromEntries(
     MEASURES.map(measure => [
@@ -114,7 +114,7 @@ function speedTable(title: string, outcome: Outcome, rate: number): Table {
 
 function accuracyTable({ details }: Outcome, rate: number, theoreticalRate: number): Table {
   return {
-    title: `Accuracy at a target of ${formatPercent(rate)}; in theory ours has ${formatPercent(theoreticalRate)}`,
+    title: `Accuracy at a target of ${formatPercent(rate)}; ours should have ${formatPercent(theoreticalRate)}`,
     columns: ['filter', 'measured rate', 'bits per entry', 'above the least', 'lost keys'],
     rows: [...details].map(([name, { measuredRate, bitsPerEntry, falseNegatives }]) => [
       name,
@@ -131,14 +131,14 @@ function inWords(place: string, { standings }: Outcome, best: PeerPerMeasure): s
     const ratio = speedRatio(standings, OURS, best[measure], measure)
     return `${measure} ${formatRatio(ratio)} (${best[measure]})`
   })
-  return `${place}, speed against the best peer: ${clauses.join(', ')}.`
+  return `${place}, speed compared with the best peer: ${clauses.join(', ')}.`
 }
 
 function peersNotCounted(outcome: Outcome, rate: number): string[] {
   const fair = fairPeers(outcome, rate)
   const unfair = [...outcome.details].filter(([name]) => name !== OURS && !fair.includes(name))
   return unfair.map(([name, { measuredRate, falseNegatives }]) => {
-    const lost = falseNegatives > 0 ? ` and it loses ${falseNegatives} keys` : ''
+    const lost = falseNegatives > 0 ? `, and which loses ${falseNegatives} keys` : ''
     return `Not counted as a peer: ${name}, whose rate is ${formatPercent(measuredRate)} instead of ${formatPercent(rate)}${lost}.`
   })
 }

@@ -1,15 +1,15 @@
 /**
- * What shared caches are worth to readers far from the server, and what being never stale costs: the thesis's social
- * network, figures 24 and 25, in an emulated network of the same size (`stage.ts`), with a real Varnish and the shipped
- * configuration, against the same client that talks to the server directly and keeps nothing.
+ * What shared caches gain for readers far from the server, and what it costs never to be stale: the thesis's social network,
+ * figures 24 and 25, in an emulated network of the same distances (`stage.ts`), with a real Varnish and the shipped
+ * configuration, compared with the same client talking to the server directly and caching nothing.
  *
- * A client reads ten objects one after the other and writes one of them. The write has to go to the server, so that a visit
- * takes at least one long round trip: whoever waits for it can be 11 times as fast as without caches, and not more. So
- * two ratios are reported, of the time for the reads alone (`speedup`) and of all (`speedupWithWrites`).
+ * A client reads ten objects one after the other and writes one of them. The write has to go to the server, so a visit takes at
+ * least one long round trip: a client that waits for it can be at most 11 times as fast as without caches. So the bench reports
+ * two ratios, for the time of the reads alone (`speedup`) and for everything (`speedupWithWrites`).
  *
- * There is another bound. What has been written is nowhere near yet: the first who reads it afterwards waits for the server,
- * and so do all who ask while it is on its way. With one write to ten reads, and clients that never pause, that is one read
- * in ten or more, however good the cache.
+ * There is another bound. A new version is in no cache yet: the first client that reads it waits for the server, and so do all
+ * that request it while it is on its way. With one write to ten reads, and clients that never pause, that is one read in ten or
+ * more, however good the cache.
  */
 import { readAll } from '../../caches/read-all.js'
 import { requireCaches } from '../../caches/require-caches.js'
@@ -22,7 +22,7 @@ import { type Stage, startStage } from './stage.js'
 import { Clients, Journal } from './visits.js'
 
 const RUNS = 3
-/** Direct clients find nothing cached whatever was read before, so fewer of their visits tell as much. */
+/** Direct clients never find a cached copy, so fewer of their visits are enough. */
 const FULL = {
   sizes: [300, 3_000, 30_000],
   spreads: ['zipf', 'uniform'],

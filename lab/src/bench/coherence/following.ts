@@ -1,10 +1,10 @@
 /**
- * What it takes to follow the changes at ten writes a second: how many bytes of the sketch a client is sent, by each way of
- * keeping it fresh, and how long after a write those know of it who are told (push).
+ * The cost of following the changes at ten writes a second: how many bytes of the sketch a client receives, by each way of
+ * keeping it fresh, and how long after a write its subscribers know of it (push).
  *
- * The writer stands beside the server. A write counts as visible to a client from when its session's position includes it:
- * no read that begins later can miss it. What the way from the server takes is not counted, nor what the read then takes;
- * that is reported beside it.
+ * The writer runs beside the server. A write counts as visible to a client once the position of its session includes it: no
+ * read that begins later can miss it. The time on the way from the server is not counted, nor the duration of the read that
+ * follows; that is reported separately.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { connect, type Database, type Fetch } from '@freshet/client'
@@ -21,7 +21,7 @@ type Refresh = (typeof REFRESHES)[number]
 const READS_PER_SECOND = 4
 const LOOK_MS = 1
 const VISIBLE_MS_MAX = 10_000
-/** From the server to a client, through the cache. */
+/** The one-way delay from the server to a client, through the cache. */
 const WAY_MS = (FAR_MS + NEAR_MS) / 2
 
 export interface FollowingOptions {
@@ -33,17 +33,17 @@ export interface FollowingOptions {
 }
 
 export interface Following {
-  /** Beyond the time on the way, of each write and subscriber. */
+  /** Beyond the time on the way, for each write and subscriber. */
   readonly visibleMs: readonly number[]
-  /** The same until a read that begins at that moment has brought the new value. */
+  /** The same, up to the moment when a read that begins then has returned the new value. */
   readonly readableMs: readonly number[]
   readonly bytesPerMinute: Readonly<Record<Refresh, SketchBytes>>
 }
 
 export interface SketchBytes {
-  /** What /coherence and its streams and segments say. */
+  /** The bodies of /coherence, its streams and segments. */
   readonly bodies: number
-  /** All that came over the line, headers included, reads of data not. */
+  /** Everything sent over the connection, headers included, reads of data excluded. */
   readonly onTheLine: number
 }
 
@@ -62,7 +62,7 @@ export async function measureFollowing(options: FollowingOptions): Promise<Follo
   )
   const writer = await connect(stage.originUrl)
   try {
-    // The streams are open by then, and what connecting took is not counted.
+    // By then the streams are open, and the cost of connecting is not counted.
     await writeForAWhile({ ...options, seconds: 1, onProgress: () => {} }, writer, subscribers)
     const before = await Promise.all(followers.map(follower => countsOf(follower)))
     const beganMs = performance.now()
@@ -81,7 +81,7 @@ export async function measureFollowing(options: FollowingOptions): Promise<Follo
   }
 }
 
-/** Reads one object, which its memory keeps: after the first time only the sketch travels, until that object is written. */
+/** Reads one object, which stays in memory: after the first read only the sketch travels, until the object is written. */
 async function startFollower(stage: Stage, refresh: Refresh): Promise<Follower> {
   const link = await stage.startNearLink()
   const follower = { refresh, link, bodyBytes: 0 }
@@ -107,7 +107,7 @@ function counted(response: Response, count: (bytes: number) => void): Response {
   return new Response(response.body?.pipeThrough(counter) ?? null, response)
 }
 
-/** Of an object that nobody writes. */
+/** Reads an object that is never written. */
 async function readNowAndThen({ db }: Follower, isOver: () => boolean): Promise<void> {
   while (!isOver()) {
     await db.bucket<SocialObject>(BUCKET).get(idOf(0))
@@ -156,12 +156,12 @@ interface Sent {
   readonly sentMs: number
 }
 
-/** Looks at all subscribers again and again: who knows of which write by now? */
+/** Polls all subscribers: which of them knows of which write? */
 class Watch {
   readonly visibleMs: number[] = []
   readonly readableMs: number[] = []
   readonly #subscribers: readonly Database[]
-  /** By subscriber: what it does not know of yet, in the order of the log. */
+  /** By subscriber: the writes that it does not know of yet, in the order of the log. */
   readonly #unknown: Sent[][]
   readonly #reads: Promise<void>[] = []
   #isOver = false
@@ -192,11 +192,12 @@ class Watch {
     const nowMs = performance.now()
     for (let sent = unknown[0]; sent !== undefined; sent = unknown[0]) {
       const tookMs = nowMs - sent.sentMs
-      if (tookMs > VISIBLE_MS_MAX) throw new Error(`Position ${sent.position} has not been pushed.`)
+      if (tookMs > VISIBLE_MS_MAX)
+        throw new Error(`Position ${sent.position} was not pushed within ${VISIBLE_MS_MAX} ms.`)
       if (sent.position > position) return
       unknown.shift()
       this.visibleMs.push(tookMs - WAY_MS)
-      // One of them reads it, so that each write is fetched once.
+      // Only one subscriber reads it, so that each write is fetched once.
       if (sent.position % this.#subscribers.length === subscriber) this.#reads.push(this.#read(db, sent))
     }
   }

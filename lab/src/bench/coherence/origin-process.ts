@@ -1,10 +1,10 @@
 /**
- * A Freshet server with its default settings over an embedded store, filled with the objects of a social network. The
- * settings come as JSON in the only argument. Whoever started it is told, over IPC, where it listens, and, when asked, how
- * many objects it has been asked for.
+ * A Freshet server with its default settings over an embedded store, filled with the objects of a social network. The settings
+ * come as JSON in the only argument. The process reports to its parent, over IPC, where it listens, and, on request, how many
+ * objects it has served.
  *
- * The objects are written long before, as it were: before anybody asks for them the log is trimmed, as a server does with
- * what is older than its window. Nothing has been handed out by then that a trimmed change could have made outdated.
+ * The objects count as written long ago: before the first request the log is trimmed, as a server does with everything older
+ * than its window. By then no copy has been served that a trimmed change could have made outdated.
  */
 import { createServer } from 'node:http'
 import { openEmbeddedStore } from '@freshet/engines/lmdb'
@@ -19,7 +19,7 @@ export interface OriginSettings {
 export type OriginMessage = { readonly url: string } | { readonly dataReads: number }
 
 const WRITES_PER_COMMIT = 1000
-/** People who are told of every change need not fear old copies. */
+/** Clients that are notified of every change need not fear old copies. */
 const LIFETIME_MS = 3_600_000
 
 const { path, objects } = JSON.parse(process.argv[2]!) as OriginSettings
@@ -57,7 +57,7 @@ async function fill(): Promise<void> {
 async function send(url: string, method: string, body: object): Promise<void> {
   const headers = { 'Content-Type': 'application/json' }
   const response = await fetch(url, { method, headers, body: JSON.stringify(body) })
-  if (!response.ok) throw new Error(`The objects were not written: ${await response.text()}`)
+  if (!response.ok) throw new Error(`The server did not write the objects: ${await response.text()}`)
   await response.arrayBuffer()
 }
 

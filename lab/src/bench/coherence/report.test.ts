@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { Following } from './following.js'
 import { type Measured, type MeasuredRun, reportOf } from './report.js'
 
-/** Of 10 clients that visited 20 times each. */
+/** A run of 10 clients with 20 visits each. */
 function run(readMs: number, writeMs: number, more: Partial<MeasuredRun> = {}): MeasuredRun {
   const visits = 20
   const times = { readMs: visits * 10 * readMs, writeMs: visits * writeMs }
@@ -40,7 +40,7 @@ const following: Following = {
 }
 
 describe('the result of the coherence bench', () => {
-  it('is the least ratio of the last runs with zipf, for reads and for all', () => {
+  it('is the smallest ratio of the last zipf runs, for reads and for everything', () => {
     const cases = [measured(300, 'zipf', 8.3), measured(3000, 'zipf', 16.6), measured(300, 'uniform', 83)]
     const { summary } = reportOf({ measured: cases, following, clients: 10 })
     expect(summary).toMatchObject({
@@ -52,14 +52,14 @@ describe('the result of the coherence bench', () => {
     expect(summary.speedupWithWrites).toBeCloseTo((1660 + 165) / (166 + 170), 2)
   })
 
-  it('counts every stale read, and shows the first', () => {
+  it('counts every stale read, and shows the first ones', () => {
     const cases = [measured(300, 'zipf', 8, 2), measured(3000, 'uniform', 8, 1)]
     const { summary, notes } = reportOf({ measured: cases, following, clients: 10 })
     expect(summary.staleReads).toBe(3)
     expect(notes).toContain('what was stale')
   })
 
-  it('has the quantiles of what became visible, and the bytes of the sketch when it is pushed', () => {
+  it('has the quantiles of the time until a write is visible, and the bytes of the sketch when it is pushed', () => {
     const { summary } = reportOf({ measured: [measured(300, 'zipf', 8)], following, clients: 10 })
     expect(summary).toMatchObject({
       visibleP50Ms: 51,
@@ -69,7 +69,7 @@ describe('the result of the coherence bench', () => {
     })
   })
 
-  it('says when the machine was busy', () => {
+  it('says that the machine was busy', () => {
     const quiet = measured(300, 'zipf', 8)
     const busy = { ...quiet, direct: { ...quiet.direct, runs: [run(250, 165)] } }
     const notesOf = (each: Measured) => reportOf({ measured: [each], following, clients: 10 }).notes.join(' ')

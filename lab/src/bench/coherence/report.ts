@@ -1,4 +1,4 @@
-/** The figures of the bench, made of what was measured. */
+/** Computes the figures of the bench from the measurements. */
 import type { BenchResult } from '../../harness/bench.js'
 import type { Table } from '../../harness/experiment.js'
 import { formatPercent } from '../../harness/table.js'
@@ -8,7 +8,7 @@ import { FAR_MS, NEAR_MS } from './stage.js'
 import { READS_PER_WRITE, type RunTimes } from './visits.js'
 
 export interface MeasuredRun extends RunTimes {
-  /** How many objects the server was asked for. */
+  /** How many objects the server served. */
   readonly originReads: number
 }
 
@@ -31,7 +31,7 @@ export interface ReportOptions {
   readonly clients: number
 }
 
-/** Of one run with caches, against all runs without: those are all alike. */
+/** One run with caches, compared with all runs without: those are all alike. */
 interface Ratios {
   readonly run: number
   readonly reads: number
@@ -75,8 +75,8 @@ function ratiosOf({ cached, direct }: Measured): Ratios[] {
 }
 
 /**
- * In the last run over the fewest objects: there everything has been read before, and what the server is asked for is what
- * was written since.
+ * From the last run over the fewest objects: there every object has been read before, so the server is only asked for what was
+ * written since.
  */
 function fetchesPerWrite(measured: readonly Measured[]): number {
   const fewest = Math.min(...measured.map(({ objects }) => objects))
@@ -120,7 +120,7 @@ function runsTable(measured: readonly Measured[]): Table {
     }),
   )
   const columns = [
-    ...['objects', 'asked for', 'run', 'reads, times as fast', 'all, times as fast', 'read / ms', 'write / ms'],
+    ...['objects', 'drawn', 'run', 'reads, times faster', 'all, times faster', 'read / ms', 'write / ms'],
     ...['direct read / ms', 'from memory', 'waited for the server', 'fetches per write', "clients' processor"],
   ]
   return { title: `Server ${FAR_MS} ms away, shared cache ${NEAR_MS} ms`, columns, rows }
@@ -129,7 +129,7 @@ function runsTable(measured: readonly Measured[]): Table {
 function bytesTable({ bytesPerMinute }: Following): Table {
   return {
     title: `Following ${WRITES_PER_SECOND} writes per second, bytes per client and minute`,
-    columns: ['kept fresh by', 'the sketch itself', 'on the line, with headers'],
+    columns: ['refreshed by', 'the sketch itself', 'on the wire, with headers'],
     rows: Object.entries(bytesPerMinute).map(([refresh, { bodies, onTheLine }]) => [refresh, bodies, onTheLine]),
   }
 }
@@ -142,24 +142,24 @@ function notesOf(
   return [
     `Stale reads: ${staleReads}.`,
     ...measured.flatMap(({ cached, direct }) => [...cached.traces, ...direct.traces]),
-    `speedup is of the time for reads; speedupWithWrites of all, which cannot be more than ${bound}, for each write takes ` +
-      `${FAR_MS} ms with caches or without, and each client waits for its own. Both are the least of the last runs with zipf.`,
+    `speedup compares the time for reads; speedupWithWrites compares everything, and is at most ${bound}: each write takes ` +
+      `${FAR_MS} ms with caches or without, and its client waits for it. Both are the smallest value of the last zipf runs.`,
     ...busyNotes(measured),
-    `A write is known to those who are told of it ${Math.round(quantile(visible, 0.5))} ms (p50), ` +
-      `${Math.round(quantile(visible, 0.99))} ms (p99) later than the way from the server takes; a read that then fetches it ` +
-      `has it after ${Math.round(quantile(readable, 0.5))} and ${Math.round(quantile(readable, 0.99))} ms.`,
+    `Subscribers learn of a write ${Math.round(quantile(visible, 0.5))} ms (p50) and ` +
+      `${Math.round(quantile(visible, 0.99))} ms (p99) after the network delay; a read that then fetches it ` +
+      `takes ${Math.round(quantile(readable, 0.5))} and ${Math.round(quantile(readable, 0.99))} ms.`,
   ]
 }
 
-/** Time that nobody spent on the way is time that a processor was waited for. */
+/** Above this multiple of the network delay, reads have waited for a processor. */
 const BUSY_RATIO = 1.15
 
 function busyNotes(measured: readonly Measured[]): string[] {
   const directMs = Math.max(...measured.flatMap(({ direct }) => direct.runs.map(perRead)))
   if (directMs < FAR_MS * BUSY_RATIO) return []
   return [
-    `This machine was busy: a direct read took up to ${Math.round(directMs)} ms, ${FAR_MS} of which on the way. What takes ` +
-      'little time suffers most from that, so the ratios are too low. Measure again when nothing else runs.',
+    `This machine was busy: a direct read took up to ${Math.round(directMs)} ms, ${FAR_MS} of them on the network. The delay ` +
+      'distorts short times most, so the ratios are too low. Measure again when nothing else runs.',
   ]
 }
 

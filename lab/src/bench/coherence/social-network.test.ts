@@ -13,7 +13,7 @@ function counts(spread: Spread, seed = 1): number[] {
   return counted.sort((one, other) => other - one)
 }
 
-describe('the objects asked for', () => {
+describe('the chosen objects', () => {
   it('are popular by the law of Zipf', () => {
     const [first, second, third] = counts('zipf')
     // The sum of 1/n^0.99 for 3,000 objects is 8.9.
@@ -22,13 +22,13 @@ describe('the objects asked for', () => {
     expect(first! / third!).toBeCloseTo(3, 0)
   })
 
-  it('are all the same to a uniform choice', () => {
+  it('are equally likely with a uniform choice', () => {
     const uniform = counts('uniform')
     expect(uniform[0]! / DRAWS).toBeLessThan(0.002)
     expect(uniform.at(-1)).toBeGreaterThan(0)
   })
 
-  it('are popular whatever their ids', () => {
+  it('are popular independently of their ids', () => {
     const mostPopular = (seed: number) => {
       const choose = createChoice('zipf', 3000, createRandom(seed))
       return choose({ ...createRandom(0), float: () => 0 })
@@ -37,7 +37,7 @@ describe('the objects asked for', () => {
     expect(mostPopular(1)).not.toBe(mostPopular(2))
   })
 
-  it('are of some hundred bytes, and tell which write they are', () => {
+  it('have some hundred bytes, and identify their write', () => {
     const bytes = JSON.stringify(socialObject(7, 12)).length
     expect(bytes).toBeGreaterThan(400)
     expect(bytes).toBeLessThan(600)

@@ -1,9 +1,9 @@
-/** What is read and written: people, posts and comments, and how often each is asked for. */
+/** The data that is read and written: people, posts and comments, and how often each is read. */
 import type { Random } from '../../harness/random.js'
 
 export interface SocialObject {
   readonly kind: 'person' | 'post' | 'comment'
-  /** Which write this is: no two are the same but 0, of what was there from the beginning. */
+  /** The number of the write: unique, except for 0, which marks the initial objects. */
   readonly number: number
   readonly author: string
   readonly text: string
@@ -12,7 +12,7 @@ export interface SocialObject {
 
 export const BUCKET = 'network/objects'
 
-const TEXT = 'Somebody went somewhere, saw something there, and has this to say about it. '
+const TEXT = 'Our friend went on a trip, saw many things, and has this to say about them. '
 
 export function idOf(index: number): string {
   return `o${index}`
@@ -30,7 +30,7 @@ export type Spread = 'zipf' | 'uniform'
 /** As in YCSB; the most popular of 3,000 objects gets one request in nine. */
 const ZIPF_EXPONENT = 0.99
 
-/** Draws the index of an object. Which objects are popular has nothing to do with their ids. */
+/** Draws the index of an object. The popularity of an object does not depend on its id. */
 export function createChoice(spread: Spread, objects: number, random: Random): (random: Random) => number {
   if (spread === 'uniform') return own => own.below(objects)
   const order = random.fork('popularity').shuffle(Array.from({ length: objects }, (_, i) => i))

@@ -1,11 +1,11 @@
 /**
- * The places and the lines between them:
+ * The places and the connections between them:
  *
  *     clients ── 2 ms ── Varnish ── 165 ms ── server      with caches
  *     clients ────────── 165 ms ───────────── server      without
  *
- * 165 ms is what the thesis gives as the latency between its two regions, that is, what a ping takes there and back. So are
- * the 2 ms. Each line is a process of its own.
+ * 165 ms is the latency that the thesis states between its two regions, that is, the round-trip time of a ping. The 2 ms are
+ * a round trip as well. Each connection has its own process.
  */
 import type { ChildProcess } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -24,15 +24,15 @@ export const NEAR_MS = 2
 const PROCESS = fileURLToPath(new URL('../../../dist/bench/coherence/origin-process.js', import.meta.url))
 
 export interface Stage {
-  /** The server itself, no distance away: for writers who are not measured. */
+  /** The URL of the server itself, without the distance: for writers that are not measured. */
   readonly originUrl: string
   readonly directUrl: string
   readonly cachedUrl: string
-  /** The cache itself, no distance away. */
+  /** The URL of the cache itself, without the distance. */
   readonly cacheUrl: string
-  /** How many objects the server has been asked for so far. */
+  /** How many objects the server has served so far. */
   originReads(): Promise<number>
-  /** Another line to the cache, as long as the first, for somebody whose bytes are to be counted. */
+  /** Another connection to the cache, as long as the first, for a client whose bytes are counted. */
   startNearLink(): Promise<RemoteLink>
   stop(): Promise<void>
 }
@@ -75,7 +75,7 @@ async function startOrigin(objects: number): Promise<Origin> {
   }
   try {
     const message = await messageOf<OriginMessage>(child, 'The server')
-    if (!('url' in message)) throw new Error('The server did not say where it listens.')
+    if (!('url' in message)) throw new Error('The server process did not report where it listens.')
     return { url: message.url, dataReads: () => askForReads(child), stop }
   } catch (error) {
     await stop()

@@ -34,7 +34,7 @@ async function visit(journal: Journal, memoryBytesMax: number) {
 }
 
 describe('clients that visit', () => {
-  it('read and write as often as they should, each time over the line, and see nothing stale', async () => {
+  it('read and write as often as configured, each time over the network, and see nothing stale', async () => {
     const journal = new Journal()
     const { reads, writes, readMs, writeMs, totalMs } = await visit(journal, 0)
     expect({ reads, writes }).toEqual({ reads: 3 * 2 * READS_PER_WRITE, writes: 6 })
@@ -46,16 +46,16 @@ describe('clients that visit', () => {
     expect(journal.checker.traces).toEqual([])
   })
 
-  it('keep what they have read, where they may', async () => {
+  it('keep what they have read, where allowed', async () => {
     const { reads, remembered } = await visit(new Journal(), 1024 * 1024)
     expect(remembered).toBeGreaterThan(0)
     expect(remembered).toBeLessThan(reads)
   })
 
-  it('are found out where a read misses what was acknowledged long before', async () => {
+  it('are reported if a read misses a write acknowledged long before', async () => {
     const journal = new Journal()
     const longAgoMs = performance.now() - 60_000
-    // A write that nobody will ever see.
+    // A write that no read will ever return.
     journal.history.acknowledgePut(idOf(0), Number.MAX_SAFE_INTEGER, -1, longAgoMs)
     await visit(journal, 0)
     expect(journal.checker.violations.get('staleness')).toBeGreaterThan(0)

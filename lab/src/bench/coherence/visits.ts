@@ -1,10 +1,10 @@
 /**
- * Clients that navigate: each reads one object after the other, as the thesis's do, changes one of those it has read, and
- * waits until the server has acknowledged that; then it looks at what it has got for about a second. Every read is checked
- * against all that was acknowledged by then.
+ * Clients that navigate. Each reads one object after the other, as the thesis's clients do, changes one of those it has read,
+ * and waits until the server has acknowledged the write. Then it pauses for about a second. Every read is checked against
+ * everything acknowledged by then.
  *
- * Without the pause all clients, which are machines of their own in the world, would wait for the one processor that they
- * share here, and not for the distance.
+ * Without the pause all clients, which are separate machines in reality, would wait for the one processor that they share here,
+ * and not for the distance.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { connect, type Database, type Stored, versionOf } from '@freshet/client'
@@ -16,20 +16,20 @@ import { FAR_MS } from './stage.js'
 
 export const READS_PER_WRITE = 10
 const STALENESS_MS = 1000
-/** Between this and three times this. */
+/** The pause lasts from this to three times this. */
 const PAUSE_MS_MIN = 500
 
 export interface ClientsOptions {
   readonly url: string
   readonly clients: number
-  /** How much each may keep itself. */
+  /** The size of each client's own memory. */
   readonly memoryBytesMax: number
   readonly choose: (random: Random) => number
   readonly random: Random
   readonly journal: Journal
 }
 
-/** What was written by anybody, and what reads were worth. */
+/** Records all writes, and the cost of reads. */
 export class Journal {
   readonly history: RecordedHistory = new RecordedHistory()
   readonly checker: ReadChecker = new ReadChecker(this.history)
@@ -48,11 +48,11 @@ export interface RunTimes {
   readonly readMs: number
   readonly writeMs: number
   readonly totalMs: number
-  /** Reads that took a long round trip or more: nobody near had what they asked for, or it was on its way. */
+  /** Reads that took a long round trip or more: no cache nearby had the object, or it was on its way. */
   readonly waited: number
   /** Reads that the client's own memory answered. */
   readonly remembered: number
-  /** How much of a processor all clients took together; near 1, they waited for that rather than for the distance. */
+  /** The share of a processor that all clients took together; near 1, they waited for it rather than for the distance. */
   readonly processorShare: number
 }
 
@@ -83,7 +83,7 @@ export class Clients {
     )
   }
 
-  /** All clients at once, so many visits each. */
+  /** All clients at once, each with this many visits. */
   async run(visits: number): Promise<RunTimes> {
     this.#waited = 0
     this.#remembered = 0

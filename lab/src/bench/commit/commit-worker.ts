@@ -1,4 +1,4 @@
-/** What happens in each contender's process: a store filled with entries, and for each round the time of its commits. */
+/** The work in each contender's process: a store filled with entries, and in each round the time of its commits. */
 import { join } from 'node:path'
 import { openEmbeddedStore } from '@freshet/engines/lmdb'
 import { ClassicLevel } from 'classic-level'
@@ -9,14 +9,14 @@ import type { Readings } from '../../harness/side-by-side.js'
 import { setTwice } from '../checksum-hooks.js'
 
 export const OURS = 'freshet'
-/** In a process that can compute its checksums twice (`../checksum-hooks.ts`). */
+/** The contender in a process that can compute its checksums twice (`../checksum-hooks.ts`). */
 export const HOOKED = 'freshet, hooked'
 export const BARE_ENGINE = 'lmdb'
 export const LEVEL = 'classic-level'
 
 const VALUE_BYTES = 500
 
-/** How many objects there are before, and what is committed to them in each round. */
+/** The number of initial objects, and the commits to them in each round. */
 export interface CommitLoad {
   readonly path: string
   readonly entries: number
@@ -57,7 +57,7 @@ interface Operation {
   readonly value: Buffer
 }
 
-/** LevelDB flushes once for each batch; so whatever arrives during one goes into the next. */
+/** LevelDB flushes once per batch, so everything that arrives during a flush goes into the next batch. */
 function groupsOf(write: (operations: Operation[]) => Promise<void>): Put {
   let waiting: Operation[] = []
   let next: Promise<void> | undefined
@@ -75,7 +75,7 @@ function groupsOf(write: (operations: Operation[]) => Promise<void>): Put {
   }
 }
 
-/** By the clock; and by the processor time of all threads, since commits wait for the disk most of the time. */
+/** Wall-clock time, and the processor time of all threads, since commits mostly wait for the disk. */
 export const MEASURES = ['commit', 'cpu', 'cpuTwice'] as const
 export type Measure = (typeof MEASURES)[number]
 
@@ -122,7 +122,7 @@ async function measureRound(
   return { commit: once.clock, cpu: once.cpu, cpuTwice: twice.cpu }
 }
 
-/** Keeps so many in flight until all are done. */
+/** Keeps `inFlight` operations in flight until all are done. */
 async function putAll(put: Put, keys: readonly string[], inFlight: number, random: Random): Promise<void> {
   const value = Buffer.from(random.bytes(VALUE_BYTES))
   let next = 0

@@ -1,7 +1,7 @@
 /**
- * Durable commits, 64 in flight: 500 bytes under random keys that exist already. Ours against its own engine, bare,
- * with the same durability: what versions, validation, the log and the clock cost on top; and what checksums cost it. LevelDB
- * is there for comparison.
+ * Durable commits, 64 in flight: 500 bytes under random keys that already exist. Our store and its bare engine with the same
+ * durability show the cost of versions, validation, the log and the clock; another comparison shows the cost of checksums.
+ * LevelDB is there for comparison.
  */
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -15,7 +15,7 @@ import { hookedArguments } from '../checksum-hooks.js'
 import { BARE_ENGINE, type CommitSettings, HOOKED, LEVEL, MEASURES, type Measure, OURS } from './commit-worker.js'
 
 const IN_FLIGHT = 64
-/** Many short rounds: the noise of a shared disk lasts seconds, and is divided out between neighbours. */
+/** Many short rounds: the noise of a shared disk lasts seconds, so it cancels out between neighbours. */
 const FULL = { entries: 200_000, commitsPerRound: 12_000, rounds: 41 }
 const QUICK = { entries: 100_000, commitsPerRound: 12_000, rounds: 15 }
 
@@ -47,10 +47,10 @@ async function compare(
       return startChild<null, Measure>({ name: tree.name, module: contenderProcess(tree, 'commit'), settings })
     },
   })
-  // The disk is waited for most of the time, and shared: the clock is for information.
+  // Commits mostly wait for the disk, which is shared, so wall-clock time is for information.
   return [
     { name: 'commits by processor time', decides: true, ratios: ratios.cpu },
-    { name: 'commits by the clock', decides: false, ratios: ratios.commit },
+    { name: 'commits by wall-clock time', decides: false, ratios: ratios.commit },
   ]
 }
 
@@ -121,10 +121,10 @@ function report(standings: readonly Standing<Measure>[]): BenchResult {
       },
     ],
     notes: [
-      `The embedded store makes ${ratio.toFixed(2)} of the commits that its engine, ${BARE_ENGINE}, makes alone.`,
-      `Checksums take ${(100 * costOfChecksums).toFixed(1)}% of the processor time of a commit: so much more if they are computed twice.`,
-      `${LEVEL} is here for comparison, measured apart: it serves one process only (docs/decisions/0004-embedded-engine.md).`,
-      `Measured in ${tmpdir()}: on a file system in memory these figures mean nothing.`,
+      `The embedded store commits at ${ratio.toFixed(2)} times the rate of its bare engine, ${BARE_ENGINE}.`,
+      `Checksums take ${(100 * costOfChecksums).toFixed(1)}% of the processor time of a commit: that much more if they are computed twice.`,
+      `${LEVEL} is only a comparison, measured apart: it serves one process only (docs/decisions/0004-embedded-engine.md).`,
+      `Measured in ${tmpdir()}: on an in-memory file system these figures mean nothing.`,
     ],
   }
 }

@@ -1,4 +1,4 @@
-/** One contender in a process of its own; `commit.ts` starts it. */
+/** One contender in its own process; `commit.ts` starts it. */
 import { hostInChild } from '../../harness/contender-worker.js'
 import { createCommitWorker } from './commit-worker.js'
 

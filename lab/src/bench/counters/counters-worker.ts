@@ -1,4 +1,4 @@
-/** What happens in each contender's process: a store with counters, and for each round the time of additions to them. */
+/** The work in each contender's process: a store with counters, and in each round the time of additions to them. */
 import type { Commit, Operation } from '@freshet/core/store'
 import { type EmbeddedStore, openEmbeddedStore } from '@freshet/engines/lmdb'
 import type { ContenderWorker } from '../../harness/contender-worker.js'
@@ -9,8 +9,8 @@ export const OWN_IDS = "our clients' ids"
 export const FOREIGN_IDS = 'foreign ids'
 
 /**
- * Nanoseconds for each addition. `spread`: to many counters; `processor`: the processor time of that; `hot`: to one;
- * `alone`: to one, each with a commit and a flush of its own.
+ * Nanoseconds per addition. `spread`: to many counters; `processor`: the processor time of that; `hot`: to one counter;
+ * `alone`: to one counter, each with its own commit and flush.
  */
 export type Measure = 'spread' | 'processor' | 'hot' | 'alone'
 
@@ -70,7 +70,7 @@ async function measure(setup: Setup): Promise<Record<Measure, number>> {
   return { spread: spread.wallNs, processor: spread.processorNs, hot: hot.wallNs, alone: single.wallNs }
 }
 
-/** Each client has one under way. What they ask for is made beforehand: that is their work, not the store's. */
+/** Each client has one request under way. Requests are built beforehand: that is the clients' work, not the store's. */
 async function time({ store, make }: Setup, clients: readonly Client[], additions: number, counter: () => number) {
   const each = Math.ceil(additions / clients.length)
   const commits = clients.map(client => Array.from({ length: each }, () => toCommit(counter(), make(client))))
@@ -86,7 +86,7 @@ async function time({ store, make }: Setup, clients: readonly Client[], addition
 async function commitAll(store: EmbeddedStore, commits: readonly Commit[]): Promise<void> {
   for (const commit of commits) {
     const result = await store.commit(commit)
-    if (!result.committed || result.replayed) throw new Error(`Nothing was added: ${JSON.stringify(result)}`)
+    if (!result.committed || result.replayed) throw new Error(`The store did not add: ${JSON.stringify(result)}`)
   }
 }
 

@@ -1,6 +1,6 @@
 /**
- * Additions to counters that count once: in the store, against the same commits without ids; on one counter that everybody
- * adds to, against one commit and one flush for each; and over the network, against Redis with a script for the same.
+ * Additions that count exactly once: in the store, compared with the same commits without ids; on one counter that all clients
+ * share, compared with one commit and one flush each; and over the network, compared with Redis and a script that does the same.
  */
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -15,7 +15,7 @@ import { FRESHET, type NetworkContender, REDIS, startFreshetContender, startRedi
 const CLIENTS = 256
 const COUNTERS = 1000
 const MEASURES: readonly Measure[] = ['spread', 'processor', 'hot', 'alone']
-/** Many short rounds: the noise of a shared disk lasts seconds, and is divided out between neighbours. */
+/** Many short rounds: the noise of a shared disk lasts seconds, so it cancels out between neighbours. */
 const FULL = { rounds: 31, additions: 10_000, alone: 100, network: { rounds: 11, additions: 20_000 } }
 const QUICK = { rounds: 5, additions: 4000, alone: 30, network: { rounds: 3, additions: 4000 } }
 
@@ -73,25 +73,25 @@ function report(inStore: readonly Standing<Measure>[], overNetwork: readonly Sta
     tables: [
       {
         title: `Durable additions in the store, ${CLIENTS} clients`,
-        columns: ['ids', 'per second', 'of without', 'by processor time', 'one counter', 'one by one'],
+        columns: ['ids', 'per second', 'ratio to no ids', 'by processor time', 'one counter', 'one by one'],
         rows: inStore.map(({ name, medians }) => [
           ...[name, perSecond(medians.spread), ratio(name, 'spread'), ratio(name, 'processor')],
           ...[perSecond(medians.hot), perSecond(medians.alone)],
         ]),
       },
       {
-        title: `Over the network, one counter, ${CLIENTS} connections, each answer on disk`,
+        title: `Over the network, one counter, ${CLIENTS} connections, each addition on disk before the answer`,
         columns: ['server', 'additions per second'],
         rows: overNetwork.map(({ name, medians }) => [name, perSecond(medians.add)]),
       },
     ],
     notes: [
-      `With our ids the store makes ${ratio(OWN_IDS, 'spread')} of the additions that it makes without (asked: 0.9).`,
-      `One counter takes ${hotFactor} times as many from ${CLIENTS} clients as with one flush for each (asked: 20).`,
+      `With our ids, the store adds at ${ratio(OWN_IDS, 'spread')} times its rate without ids (target: 0.9).`,
+      `One counter takes ${hotFactor} times as many additions from ${CLIENTS} clients as with one flush each (target: 20).`,
       hasRedis
-        ? `Over HTTP it takes ${ratioToRedis} times as many as Redis with INCR and SET NX EX in a script, appendfsync always.`
-        : 'Redis is not installed, so it was not compared with: sudo apt-get install redis-server',
-      `Measured in ${tmpdir()}: on a file system in memory these figures mean nothing.`,
+        ? `Over HTTP, it takes ${ratioToRedis} times as many as Redis with INCR and SET NX EX in a script, appendfsync always.`
+        : 'Redis is not installed, so the comparison was skipped. To install it: sudo apt-get install redis-server',
+      `Measured in ${tmpdir()}: on an in-memory file system these figures mean nothing.`,
     ],
   }
 }

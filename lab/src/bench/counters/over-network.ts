@@ -1,6 +1,6 @@
 /**
- * One counter and many clients, each on a connection of its own, who wait for each answer: ours over HTTP, with ids, on disk
- * before it is acknowledged; and Redis with a script that adds if the id is new, and appendfsync always.
+ * One counter and many clients, each on its own connection, that wait for each answer. Ours over HTTP, with ids, on disk before
+ * the acknowledgement; Redis with a script that adds if the id is new, and appendfsync always.
  */
 import { startSlowOrigin } from '../../caches/slow-origin.js'
 import { type FoundReply, openSocket, PipelinedConnection } from '../../engines/pipelined-connection.js'
@@ -21,7 +21,7 @@ export interface NetworkSettings {
 
 type Add = (sequence: number) => Promise<unknown>
 
-/** What it should be to compare with ours: the id is remembered with its effect, for as long as ours are. */
+/** For a fair comparison with ours: Redis remembers the id with its effect, for as long as we do. */
 const SCRIPT = `if redis.call('SET', KEYS[2], '1', 'NX', 'EX', 86400) then return redis.call('INCR', KEYS[1]) end
 return redis.call('GET', KEYS[1])`
 
@@ -103,6 +103,6 @@ class HttpConnection extends PipelinedConnection<undefined> {
     const length = headEnd + 4 + Number(bodyLength ?? 0)
     if (text.length < length) return undefined
     const isDone = text.startsWith('HTTP/1.1 200 ') && bodyLength !== undefined
-    return { reply: isDone ? undefined : new Error(`Nothing was added: ${text}`), length }
+    return { reply: isDone ? undefined : new Error(`The server did not add: ${text}`), length }
   }
 }

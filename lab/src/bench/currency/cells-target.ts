@@ -1,6 +1,7 @@
 /**
- * Cells over three independent Redis servers, each of which has every object: read at CURRENT, by the timestamp that its holder gave last, and at
- * QUORUM. Before each round some objects are written again while one of the three, each time another, does not take the write.
+ * Cells over three independent Redis servers, each of which has every object: read at CURRENT, by the timestamp that its holder
+ * issued last, and at QUORUM. Before each round some objects are rewritten while one of the three servers, a different one each
+ * time, does not take the write.
  */
 
 import { type Cells, createStoreNode, type Node, openCells } from '@freshet/cells'
@@ -11,14 +12,14 @@ import { type CurrencySettings, type CurrencyTarget, keyOf } from './currency-ta
 
 const CELLS = 300
 const ATTEMPTS_MAX = 20
-/** A busy machine is no reason to suspect anybody; nor is one that misses a write on purpose. */
+/** A busy machine must not look like a failed node, nor must a node that misses a write on purpose. */
 const HEALTH = { timeoutMsMin: 4000, timeoutMsMax: 8000, failuresMax: 1000, probeMs: 200, probeMsMax: 5000 }
-/** Of the objects, those of which one of three copies is behind. */
+/** The share of objects of which one of three copies is behind. */
 export const BEHIND_SHARE = 0.3
 
 export async function openCellsTarget({ kind, nodes: urls, seed }: CurrencySettings): Promise<CurrencyTarget> {
   const random = createRandom(seed)
-  // A ring of its own, so that nobody else holds its objects.
+  // A separate ring, so that no other store holds its objects.
   const open = (url: string) => openRedisStore({ url, name: kind.replace(/\W/g, '-') })
   const nodes = (await Promise.all(urls.map(open))).map(store => missing(createStoreNode(store)))
   const cells = await untilOpen(() =>
@@ -54,7 +55,7 @@ export async function openCellsTarget({ kind, nodes: urls, seed }: CurrencySetti
     },
     async get(key) {
       const { value, replicas, isCurrent } = await cells.read(key, level)
-      if (level === 'CURRENT' && !isCurrent) throw new Error(`${key} was not read as current.`)
+      if (level === 'CURRENT' && !isCurrent) throw new Error(`The read of ${key} was not reported as current.`)
       totals.nodeReads += replicas
       totals.behind += level === 'CURRENT' ? replicas - 1 : 0
       return value && { version: Number(Buffer.from(value.body).toString()) }
@@ -62,7 +63,7 @@ export async function openCellsTarget({ kind, nodes: urls, seed }: CurrencySetti
   }
 }
 
-/** On a machine that is too busy to answer at once, a little later. */
+/** Retries for a while, for a machine that is too busy to answer at once. */
 async function untilOpen(open: () => Promise<Cells>): Promise<Cells> {
   for (let attempt = 1; ; attempt++) {
     try {
@@ -73,11 +74,13 @@ async function untilOpen(open: () => Promise<Cells>): Promise<Cells> {
   }
 }
 
-/** Misses writes of the keys that are named. */
+/** Misses writes of the named keys. */
 function missing(node: Node): { readonly node: Node; readonly missed: Set<string> } {
   const missed = new Set<string>()
   const write: Node['write'] = (change, holds) =>
-    missed.has(change.key) ? Promise.reject(new Error('It is not there for that.')) : node.write(change, holds)
+    missed.has(change.key)
+      ? Promise.reject(new Error('This node misses the write on purpose.'))
+      : node.write(change, holds)
   return {
     missed,
     node: {

@@ -1,4 +1,4 @@
-/** One reader in a process of its own; `currency.ts` starts it. */
+/** One reader in its own process; `currency.ts` starts it. */
 import { hostInChild } from '../../harness/contender-worker.js'
 import { createCurrencyWorker } from './currency-worker.js'
 

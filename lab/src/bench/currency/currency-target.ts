@@ -1,21 +1,22 @@
-/** What reads: one object at a time, by one of the ways to read from three nodes. */
+/** Reads one object at a time from three nodes, in one of several ways. */
 import type { Position, Store } from '@freshet/core/store'
 
 export type CurrencyEngine = 'PostgreSQL' | 'Redis' | 'Cells'
 
 /**
- * `current`: never stale; the nearest replica, the next only if it is behind in what is asked for, at last the primary. `primary`: the
- * primary alone. Both as a server reads, which asks the primary where it is, follows its log to there, and then reads;
- * `get`: the store by itself, which asks for both at once. `quorum`: two of three nodes, the newest of what they say.
+ * `current`: never stale; reads the nearest replica, the next one only if it is behind on the requested object, and finally the
+ * primary. `primary`: the primary alone. Both read as a server does: it asks the primary for its position, follows its log up to
+ * there, and then reads. `get`: the store by itself, which asks for both at once. `quorum`: two of three nodes, and the newest of
+ * their answers.
  */
 export type CurrencyKind = 'current' | 'primary' | 'current, get' | 'primary, get' | 'quorum'
 
 export interface CurrencySettings {
   readonly engine: CurrencyEngine
   readonly kind: CurrencyKind
-  /** The first is the primary, where there is one. */
+  /** The first is the primary, if there is one. */
   readonly nodes: readonly string[]
-  /** Who says what was there before a read began: the primary, near. */
+  /** The node that says what was there before a read began: the primary, near. */
   readonly truth: string
   readonly reads: number
   readonly seed: number
@@ -24,7 +25,7 @@ export interface CurrencySettings {
 export interface ReadTotals {
   /** How many nodes were asked for a value. */
   readonly nodeReads: number
-  /** Of those, how many had an older one than the latest; where nobody compares, 0. */
+  /** How many of those values were older than the latest; 0 where nothing is compared. */
   readonly behind: number
 }
 
@@ -33,13 +34,13 @@ export interface Versioned {
 }
 
 export interface CurrencyTarget {
-  /** How many objects there are. */
+  /** The number of objects. */
   readonly keys: number
-  /** Who knows what was written last; else the primary is asked. */
+  /** Returns the last version written. Without it, the primary is asked. */
   latest?(key: string): Promise<number>
   beforeRound?(): Promise<void>
   get(key: string): Promise<Versioned | undefined>
-  /** Since it was opened. */
+  /** Totals since the target was opened. */
   totals(): ReadTotals
 }
 
@@ -50,7 +51,7 @@ export function keyOf(i: number): string {
   return `${BUCKET}/${i}`
 }
 
-/** A store that may have replicas: it counts by itself who was asked. */
+/** A store that may have replicas: the store itself counts which nodes were asked. */
 export function storeTarget(store: Store, isServer: boolean): CurrencyTarget {
   let reads = 0
   let followed: Position | undefined

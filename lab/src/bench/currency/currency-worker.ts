@@ -1,4 +1,4 @@
-/** What happens in each reader's process: reads one after the other, of objects drawn evenly, and who was asked for them. */
+/** The work in each reader's process: reads of evenly drawn objects, one after the other, and which nodes they asked. */
 import { openPostgresStore } from '@freshet/engines/postgres'
 import { openRedisStore } from '@freshet/engines/redis'
 import type { ContenderWorker } from '../../harness/contender-worker.js'
@@ -14,7 +14,7 @@ import {
 } from './currency-target.js'
 import { openPostgresNode, openRedisNode, type PlainNode } from './plain-nodes.js'
 
-/** Nanoseconds for each read; nodes asked for each; of what they answered, the share that was believed; of the reads, the share that was stale. */
+/** Per read: nanoseconds, and nodes asked. Then the share of node answers that were used, and the share of stale reads. */
 export type CurrencyMeasure = 'read' | 'nodes' | 'current' | 'stale'
 
 export function createCurrencyWorker(): ContenderWorker<CurrencySettings, null, CurrencyMeasure> {
@@ -51,7 +51,7 @@ export function createCurrencyWorker(): ContenderWorker<CurrencySettings, null, 
   }
 }
 
-/** What the primary has, asked before a read: then the read must not be older. */
+/** Asks the primary for its version before a read. The read must not return an older one. */
 async function latestAt({ engine, truth }: CurrencySettings): Promise<(key: string) => Promise<number>> {
   const node = await openNode(engine, truth)
   return async key => (await node.get(key))!.version
@@ -66,7 +66,7 @@ async function openTarget(settings: CurrencySettings): Promise<CurrencyTarget> {
   if (engine === 'Cells') return openCellsTarget(settings)
   const isPostgres = engine === 'PostgreSQL'
   if (kind === 'quorum') {
-    // Whoever asks any two asks the nearest two.
+    // A quorum that may ask any two nodes asks the nearest two.
     const [primary, ...replicas] = nodes
     const opened = await Promise.all([...replicas, primary!].map(url => openNode(engine, url)))
     return quorumTarget(opened.map(node => node.get))
@@ -86,7 +86,7 @@ const START_MS_MAX = 20_000
 async function untilUsed(areUsed: () => boolean): Promise<void> {
   const deadlineMs = performance.now() + START_MS_MAX
   while (!areUsed()) {
-    if (performance.now() > deadlineMs) throw new Error('The replicas are not read from.')
+    if (performance.now() > deadlineMs) throw new Error('No read was answered by a replica.')
     await new Promise(resolve => setTimeout(resolve, 50))
   }
 }

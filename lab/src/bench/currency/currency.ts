@@ -1,9 +1,9 @@
 /**
- * What it takes to read what is current from three nodes, of which two are replicas that lag: how many nodes are asked for it, and how long
- * it takes, against a majority of them (QUORUM) and against the primary alone; with all of them near, and with a primary that is far away.
+ * What it takes to read current data from three nodes, two of which are replicas that lag: how many nodes a read asks, and how
+ * long it takes, compared with a majority (QUORUM) and with the primary alone; with all nodes near, and with a distant primary.
  *
- * A majority is only current if whoever writes waits for a majority as well. Engines that replicate by themselves do not, unless they are told to: so
- * QUORUM is here for what it costs, and is stale as often as it says.
+ * A majority is only current if writers wait for a majority as well. Engines that replicate by themselves do not, unless they are
+ * configured to. So QUORUM shows a cost here, and is stale as often as the table says.
  */
 import { requirePostgres } from '../../engines/postgres.js'
 import type { Bench, BenchContext, BenchResult } from '../../harness/bench.js'
@@ -32,7 +32,7 @@ type CurrencyStanding = Standing<CurrencyMeasure>
 interface Measured {
   readonly engine: CurrencyEngine
   readonly standings: readonly CurrencyStanding[]
-  /** As found between the rounds. */
+  /** The median of samples taken between the rounds. */
   readonly currentShare: number
 }
 
@@ -95,24 +95,24 @@ function report(measured: readonly Measured[]): BenchResult {
       ...measured.map(({ engine, currentShare }) => {
         const { near, far } = summaries[engine]!
         if (far === undefined) {
-          return `Cells over three Redis servers: a read at CURRENT asked ${near.nodes} nodes (asked: at most ${NODES_MAX}), and was ${near.toQuorum} times as fast as at QUORUM.`
+          return `Cells over three Redis servers: a read at CURRENT asked ${near.nodes} nodes (target: at most ${NODES_MAX}), and was ${near.toQuorum} times as fast as at QUORUM.`
         }
         return (
-          `${engine}: ${rounded(currentShare)} of what its replicas held was current (asked: about ${SHARE_ASKED}); a current read asked ` +
-          `${near.nodes} nodes, ${far.nodes} with the primary far away (asked: at most ${NODES_MAX}), QUORUM 2. Against the primary ` +
-          `alone it was ${near.toPrimary} times as fast, ${far.toPrimary} times with the primary far away.`
+          `${engine}: ${rounded(currentShare)} of the copies on its replicas were current (target: about ${SHARE_ASKED}); a current read asked ` +
+          `${near.nodes} nodes, ${far.nodes} with the primary far away (target: at most ${NODES_MAX}); QUORUM asks 2. Compared with the primary ` +
+          `alone, it was ${near.toPrimary} times as fast, ${far.toPrimary} times with the primary far away.`
         )
       }),
-      'Reads one after the other of objects drawn evenly, while a tenth of them is written each second. near: all on one machine. far: ten milliseconds there and back to the primary.',
-      'current and primary: as a server reads, which asks the primary where it is before it reads, for all requests of a moment together. get: both at once.',
+      'Sequential reads of evenly drawn objects, while a tenth of the objects is written each second. near: all nodes on one machine. far: ten milliseconds round trip to the primary.',
+      'current and primary: read as a server does, which first asks the primary for its position, once for all requests of a moment. get: both at once.',
     ],
   }
 }
 
 function tableOf(engine: CurrencyEngine, place: Place, standings: readonly CurrencyStanding[]) {
   return {
-    title: `${engine === 'Cells' ? 'Cells over three Redis servers' : engine}, ${place === 'near' ? 'all nodes near' : 'the primary far away'}`,
-    columns: ['', 'ms for a read', 'nodes asked', 'answers believed', 'stale'],
+    title: `${engine === 'Cells' ? 'Cells over three Redis servers' : engine}, ${place === 'near' ? 'all nodes near' : 'primary far away'}`,
+    columns: ['', 'ms per read', 'nodes asked', 'answers used', 'stale'],
     rows: kindsOf(engine).map(kind => {
       const { read, nodes, current } = standingOf(standings, kind, place).medians
       const believed = kind.startsWith('current') ? rounded(current) : ''
@@ -122,7 +122,7 @@ function tableOf(engine: CurrencyEngine, place: Place, standings: readonly Curre
 }
 
 interface Summary {
-  /** Asked for each current read. */
+  /** Nodes asked per current read. */
   readonly nodes: number
   readonly nodesOfGet?: number
   readonly toPrimary?: number
@@ -179,7 +179,7 @@ function standingOf(standings: readonly CurrencyStanding[], kind: CurrencyKind, 
   return standings.find(({ name }) => name === nameOf(kind, place))!
 }
 
-/** Of all rounds: one would be too many. */
+/** Over all rounds: a single stale read would be too many. */
 function staleOf(standings: readonly CurrencyStanding[], kind: CurrencyKind, place: Place): number {
   const shares = standingOf(standings, kind, place).rounds.map(round => round?.stale ?? 0)
   return shares.reduce((sum, share) => sum + share, 0) / shares.length

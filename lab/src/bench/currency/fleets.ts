@@ -1,6 +1,6 @@
 /**
- * Three nodes of an engine that replicates by itself: a primary, and two replicas that lag, by so much that nine in ten of what they
- * hold is current while somebody writes. And the same primary, far away.
+ * Three nodes of an engine that replicates by itself: a primary, and two replicas that lag so far that, during writes, nine in
+ * ten of their copies are current. And the same primary, far away.
  */
 import type { Store } from '@freshet/core/store'
 import { openPostgresStore } from '@freshet/engines/postgres'
@@ -17,20 +17,20 @@ export interface Fleet {
   /** The first is the primary. */
   readonly near: readonly string[]
   readonly far: readonly string[]
-  /** Which share of what the replicas hold is current, now. */
+  /** The share of the replicas' copies that is current now. */
   currentShare(): Promise<number>
   stop(): Promise<void>
 }
 
-/** So far behind each replica is. */
+/** How far each replica lags. */
 const LAGS_MS = [600, 1400]
-/** One way, to a primary that is far away. */
+/** One-way delay to a distant primary. */
 const FAR_MS = 5
 const START_MS_MAX = 20_000
 const WRITE_EVERY_MS = 100
-/** Of a thousand objects: in the last second nearly a hundred of them. */
+/** Among a thousand objects: nearly a hundred were written in the last second. */
 const WRITES = 10
-/** Else a standby ends whoever reads rows that the primary has cleared away. */
+/** Otherwise a standby cancels queries that read rows which the primary has cleaned up. */
 const STANDBY = { hot_standby_feedback: 'on', max_standby_streaming_delay: '-1' }
 const BODY = Buffer.from(JSON.stringify({ text: 'x'.repeat(489) }))
 
@@ -66,7 +66,7 @@ export async function startRedisFleet(seed: number): Promise<Fleet> {
   })
 }
 
-/** Three Redis servers that know nothing of each other; `cells-target.ts` says what is behind on them. */
+/** Three independent Redis servers; `cells-target.ts` makes copies on them fall behind. */
 export async function startCells(): Promise<Fleet> {
   const servers = await Promise.all([1, 2, 3].map(() => startRedis()))
   const near = servers.map(({ url }) => url)
@@ -76,12 +76,12 @@ export async function startCells(): Promise<Fleet> {
   return { near, far: near, currentShare: async () => 1 - BEHIND_SHARE / near.length, stop }
 }
 
-/** It has got what there was: from then on it lags. */
+/** Returns when the replica has everything; from then on it lags. */
 async function untilInStep(url: string): Promise<void> {
   const node = await openRedisNode(url)
   const deadlineMs = performance.now() + START_MS_MAX
   while ((await node.versions()).includes(0)) {
-    if (performance.now() > deadlineMs) throw new Error(`The replica at ${url} does not follow.`)
+    if (performance.now() > deadlineMs) throw new Error(`The replica at ${url} did not catch up.`)
     await new Promise(resolve => setTimeout(resolve, 50))
   }
   await node.close()
@@ -123,7 +123,7 @@ async function assemble<Primary extends Started>(seed: number, making: Making<Pr
   }
 }
 
-/** Writes some objects again and again; returns the way to stop it. */
+/** Writes some objects again and again; returns a function that stops the writer. */
 function writeOn(store: Store, seed: number): () => Promise<void> {
   const random = createRandom(seed)
   let isOver = false
@@ -151,7 +151,7 @@ async function shareOf([primary, ...replicas]: readonly PlainNode[]): Promise<nu
   return current.length / (KEYS * replicas.length)
 }
 
-/** The line needs to know the place alone. */
+/** The link needs only the host and port. */
 function httpOf(url: string): string {
   return `http://${new URL(url).host}`
 }

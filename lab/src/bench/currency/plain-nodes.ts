@@ -1,4 +1,4 @@
-/** One node, read with the engine's driver alone: single objects, and which versions it has of all. */
+/** One node, read with the bare driver of the engine: single objects, and the versions of all objects. */
 import { createClient, RESP_TYPES } from '@redis/client'
 import pg from 'pg'
 import { BUCKET, KEYS, keyOf, type Versioned } from './currency-target.js'
@@ -53,7 +53,7 @@ export async function openRedisNode(url: string): Promise<PlainNode> {
   }
 }
 
-/** As the store lays it out: one byte, then the version. */
+/** The layout of the store: one byte, then the version. */
 function toVersioned(record: Buffer | null): Versioned | undefined {
   return record === null ? undefined : { version: record.readUIntLE(1, 6) }
 }

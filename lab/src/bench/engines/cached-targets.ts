@@ -1,6 +1,6 @@
 /**
- * Reads with Freshet's caches, in the server over the store and in its client, `cached`:
- * as current as reads without a cache, since the server first asks the store for its position. `client`: at most a second old.
+ * Reads with Freshet's caches, in the server over the store and in its client. `cached`: as current as reads without a cache,
+ * since the server first asks the store for its position. `client`: at most a second old.
  */
 import { connect } from '@freshet/client'
 import type { Store } from '@freshet/core/store'

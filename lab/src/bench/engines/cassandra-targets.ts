@@ -1,6 +1,6 @@
 /**
- * What is done in Cassandra with the driver: the store's upserts and selects, prepared, by a majority, pipelined; without
- * a log, an order, or anything that could be validated.
+ * The same work in Cassandra with the driver: the store's upserts and selects, prepared, by a majority, pipelined; without a log,
+ * an order, or anything that could be validated.
  */
 import cassandra from 'cassandra-driver'
 import { BODY, type EnginesSettings, type Target, TYPE } from './engine-target.js'
@@ -15,7 +15,7 @@ export async function prepareCassandra(url: string): Promise<void> {
   const columns = 'bucket text, id text, version bigint, type text, body blob, PRIMARY KEY (bucket, id)'
   await client.execute(`CREATE TABLE plain.objects (${columns})`)
   await client.shutdown()
-  // The store's own tables: its servers start at once.
+  // Creates the store's own tables: its servers all start at once.
   await (await openOwnStore('Cassandra', url, 'main')).close()
 }
 

@@ -1,10 +1,10 @@
-/** What the bench measures in an engine: commits and reads, by the store or by the driver. */
+/** The operations that the bench measures in an engine: commits and reads, by the store or by the driver. */
 import type { Store } from '@freshet/core/store'
 import type { EngineName } from '../../engines/engine-name.js'
 
 /**
- * `bare`: a value by itself, with no log, nor anything else that goes with it. `cached`: reads in a server over the store, which keeps what
- * it has read. `client`: reads by a client of such a server, which does as well.
+ * `bare`: a value by itself, without the log or any other part of a commit. `cached`: reads in a server over the store, which
+ * keeps what it has read. `client`: reads by a client of such a server, which also keeps what it has read.
  */
 export type EngineKind = 'freshet' | 'driver' | 'ordered' | 'unordered' | 'bare' | 'cached' | 'client'
 
@@ -12,9 +12,9 @@ export interface EnginesSettings {
   readonly engine: EngineName
   readonly kind: EngineKind
   readonly url: string
-  /** The name of the store that this contender's servers share, and no other contender: following a log costs work for each commit. */
+  /** The store that only this contender's servers share: following a log costs work for each commit. */
   readonly store: string
-  /** Which of the servers it is. */
+  /** The number of the server. */
   readonly server: number
   readonly inFlight: number
   readonly commits: number
@@ -24,9 +24,9 @@ export interface EnginesSettings {
 export interface Target {
   commit?(keys: readonly string[]): Promise<unknown>
   get?(key: string): Promise<unknown>
-  /** Changes a key beside the reads, where that is not `commit`. */
+  /** Changes a key during the reads, where that differs from `commit`. */
   change?(key: string): Promise<unknown>
-  /** How many keys go into one call of `commit`. */
+  /** The number of keys in one call of `commit`. */
   readonly batch: number
 }
 

@@ -1,4 +1,4 @@
-/** What happens in each server's process. */
+/** The work in each server's process. */
 import type { EngineName } from '../../engines/engine-name.js'
 import type { ContenderWorker } from '../../harness/contender-worker.js'
 import { timeLanes } from '../../harness/time-lanes.js'
@@ -14,7 +14,7 @@ import { openSqliteTarget } from './sqlite-targets.js'
 export type EnginesMeasure = 'commit' | 'get'
 
 const KEYS = 5000
-/** Of the keys that are read, some are changed meanwhile, far from each other. */
+/** The rate of changes, during the reads, to some of the keys that are read, spread over the key space. */
 const CHANGES_PER_SECOND = 50
 const STEP = 37
 const OPEN: Readonly<Record<EngineName, (settings: EnginesSettings) => Promise<Target>>> = {
@@ -54,7 +54,7 @@ export function createEnginesWorker(): ContenderWorker<EnginesSettings, undefine
   }
 }
 
-/** While they are read; until what it returns is called. */
+/** Runs during the reads, until the returned function is called. */
 function changeSome({ commit, change = key => commit!([key]) }: Target, keyOf: (i: number) => string): () => void {
   let next = 0
   const timer = setInterval(() => {

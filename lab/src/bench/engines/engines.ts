@@ -1,6 +1,6 @@
 /**
- * Stores in engines against their drivers alone, durable, 500 bytes, 64 in flight in all, with one server and with two. In PostgreSQL
- * also what it costs that positions come in the order of commits.
+ * Stores in engines compared with their bare drivers: durable, 500 bytes, 64 in flight in all, with one server and with two. In
+ * PostgreSQL, also the cost of positions in commit order.
  */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
@@ -53,12 +53,12 @@ const PATIENT = { write_request_timeout: '20s', cas_contention_timeout: '20s', r
 const SERVERS = [1, 2]
 const FULL = { commits: 6400, gets: 20_000, rounds: 7 }
 const QUICK = { commits: 3200, gets: 10_000, rounds: 3 }
-/** Processes differ for as long as they live: many sittings say more than many rounds. */
+/** Processes differ for as long as they live, so more sittings help more than more rounds. */
 const FULL_COMPARED = { commits: 6400, gets: 20_000, rounds: 3, sittings: 9 }
 const QUICK_COMPARED = { commits: 3200, gets: 10_000, rounds: 5, sittings: 1 }
-/** Our own code, of all kinds. */
+/** All kinds of our own code. */
 const COMPARED: readonly EngineKind[] = ['freshet', 'cached', 'client']
-/** So many times as many cached reads: the first read of each object matters little. */
+/** How many times more cached reads there are: the first read of each object should matter little. */
 const CACHED_TIMES = 10
 const READS_MIN = 0.6
 const CACHED_MIN = 2
@@ -101,7 +101,7 @@ async function run(context: BenchContext, names: readonly EngineName[]): Promise
   return report(measured)
 }
 
-/** All by the clock, since the work waits for the engine. Each tree has its own store in the same engine. */
+/** All by wall-clock time, since the work waits for the engine. Each tree has its own store in the same engine. */
 async function compare(
   { quick, progress }: BenchContext,
   trees: readonly Tree[],
@@ -193,15 +193,15 @@ function report(measured: readonly Measured[]): BenchResult {
         const { commitsToDriver, readsToDriver, cachedToDriver } = summaries[engine]!
         const both = (ratios: Readonly<Record<string, number>>) => SERVERS.map(servers => ratios[servers]).join(' and ')
         return (
-          `${engine}, one server and two: commits ${both(commitsToDriver)} of the driver's (asked: ${COMMITS_MIN}), ` +
-          `reads ${both(readsToDriver)} (asked: ${READS_MIN}), with the cache on ${both(cachedToDriver)} (asked: ${CACHED_MIN}).`
+          `${engine}, one server and two: commits ${both(commitsToDriver)} of the driver's rate (target: ${COMMITS_MIN}), ` +
+          `reads ${both(readsToDriver)} (target: ${READS_MIN}), with the cache ${both(cachedToDriver)} (target: ${CACHED_MIN}).`
         )
       }),
-      'driver: a connection for each upsert in flight, and reads pipelined on one (MariaDB: four); in Redis the same writes in a MULTI;',
-      'in Cassandra, one node that flushes each write, both pipelined on one, and no lightweight transactions;',
-      'in SQLite both synchronous, on one.',
-      'Of the 5,000 objects that are read, 50 a second are changed. cached: reads in a server, which keeps them; as current as without. client: the same in its client, of all that was written a second ago.',
-      'ordered and unordered: batches as the store makes them, with positions from a locked row, or from a sequence. bare: SET.',
+      'driver: a connection for each upsert in flight, and reads pipelined on one (MariaDB: four). In Redis, the same writes in a MULTI.',
+      'In Cassandra, one node that flushes each write, both pipelined on one connection, and no lightweight transactions.',
+      'In SQLite, reads and writes are synchronous, on one connection.',
+      'Of the 5,000 objects read, 50 change per second. cached: reads in a server with its cache on, as current as without. client: the same in its client, at most a second old.',
+      'ordered and unordered: batches as the store writes them, with positions from a locked row or from a sequence. bare: SET.',
     ],
   }
 }

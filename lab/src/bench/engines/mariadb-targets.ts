@@ -1,6 +1,6 @@
 /**
- * What is done in MariaDB with the driver: the store's upserts and selects, prepared, a connection for
- * each upsert that is in flight, and reads pipelined on four.
+ * The same work in MariaDB with the driver: the store's upserts and selects, prepared, one connection per upsert in flight, and
+ * reads pipelined on four connections.
  */
 import { type Connection, createConnection } from 'mariadb'
 import { BODY, type EnginesSettings, type Target, TYPE } from './engine-target.js'

@@ -12,7 +12,7 @@ const OPEN: Readonly<Record<EngineName, (url: string, name: string) => Promise<S
   PostgreSQL: (url, name) => openPostgresStore({ url, schema: name }),
   MariaDB: (url, name) => openMariadbStore({ url, prefix: `${name}_` }),
   Redis: (url, name) => openRedisStore({ url, name }),
-  // Its servers share the processors with it: slowness is measured, and is not an error.
+  // The store's servers share the processors with Cassandra: slowness is measured, and is not an error.
   Cassandra: (url, name) =>
     openCassandraStore({
       url: `${url}/freshet?name=${name}`,

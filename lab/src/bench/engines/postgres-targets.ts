@@ -1,7 +1,7 @@
 /**
- * What is done in PostgreSQL with the driver. `driver`: the store's upserts and selects as it is usually done,
- * a connection for each that is in flight, and reads pipelined on one. `ordered` and `unordered`: batches as the store makes them,
- * two round trips each, with positions from a row that is locked, or from a sequence.
+ * The same work in PostgreSQL with the driver. `driver`: the store's upserts and selects in the usual way, one connection per
+ * upsert in flight, and reads pipelined on one connection. `ordered` and `unordered`: batches as the store writes them, two round
+ * trips each, with positions from a locked row, or from a sequence.
  */
 import pg from 'pg'
 import { BODY, type EnginesSettings, type Target, TYPE } from './engine-target.js'

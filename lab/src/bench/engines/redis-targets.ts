@@ -1,6 +1,6 @@
 /**
- * What is done in Redis with the driver, each answer on disk. `driver`: the store's writes in one MULTI: the value, its bucket's
- * index and version, the log, the head. `bare`: a SET alone.
+ * The same work in Redis with the driver, each write on disk before the answer. `driver`: the store's writes in one MULTI: the
+ * value, its bucket's index and version, the log, the head. `bare`: a SET alone.
  */
 import { createClient, RESP_TYPES } from '@redis/client'
 import { BODY, type EnginesSettings, type Target } from './engine-target.js'

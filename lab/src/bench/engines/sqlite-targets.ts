@@ -1,6 +1,6 @@
 /**
- * What is done in SQLite with the driver: the store's upserts and selects, prepared, on one connection of each process, each upsert in a
- * transaction of its own that is on disk when it returns. The driver is synchronous: nothing is in flight beside it.
+ * The same work in SQLite with the driver: the store's upserts and selects, prepared, on one connection per process, each upsert
+ * in its own transaction that is on disk when it returns. The driver is synchronous: nothing else is in flight.
  */
 import { setImmediate as eventLoopTurn } from 'node:timers/promises'
 import { DatabaseSync } from '@photostructure/sqlite'
@@ -13,7 +13,7 @@ const TABLE =
 const UPSERT =
   'INSERT INTO plain VALUES (?, ?, ?, ?) ON CONFLICT (key) DO UPDATE SET version = excluded.version, body = excluded.body'
 const SELECT = 'SELECT version, type, body FROM plain WHERE key = ?'
-/** How long an upsert waits for one of the other process. */
+/** How long an upsert waits for an upsert of the other process. */
 const BUSY_MS_MAX = 20_000
 
 export async function openSqliteTarget({ url, store, inFlight }: EnginesSettings): Promise<Target> {
@@ -23,12 +23,12 @@ export async function openSqliteTarget({ url, store, inFlight }: EnginesSettings
   let reads = 0
   return {
     commit: async ([key]) => {
-      // Refers to the database: once that is collected, using a statement of it crashes the process.
+      // Keeps a reference to the database: once it is collected, using one of its statements crashes the process.
       if (database.isOpen) upsert.run(key!, 1, TYPE, BODY)
     },
     get: async key => {
       select.get(key)
-      // As often as a driver that waits would: else no timer fires, and nothing is changed meanwhile.
+      // Yields as often as a driver that waits would. Otherwise no timer fires, and nothing changes during the reads.
       if (++reads % inFlight === 0) await eventLoopTurn()
     },
     batch: 1,

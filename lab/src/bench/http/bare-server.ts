@@ -1,12 +1,12 @@
 /**
- * The yardstick: Node's own HTTP server, answering a constant with the headers it is given. Nothing can be faster on
- * Node's HTTP. The settings come as JSON in the only argument.
+ * The yardstick: Node's own HTTP server, answering with a constant and the given headers. Nothing on Node's HTTP can be faster.
+ * The settings come as JSON in the only argument.
  */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
 export interface BareSettings {
-  /** Names and values in turn. */
+  /** Names and values, alternating. */
   readonly headers: readonly string[]
   readonly body: string
 }

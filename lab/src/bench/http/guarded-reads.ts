@@ -1,6 +1,6 @@
 /**
- * Reads under access rules: what everybody may read, asked for without a token; what every signed-in caller may read; and rows that their
- * owner alone may read. All three of one server, with a hundred callers, in turn.
+ * Reads under access rules: public objects, requested without a token; objects that every signed-in caller may read; and rows
+ * that only their owner may read. All three are read from one server, by a hundred callers, in turn.
  */
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -28,14 +28,14 @@ const BUCKETS: Readonly<Record<Reader, string>> = {
   'by a row rule': 'orders',
 }
 
-/** What `freshet serve` needs besides its data. */
+/** The arguments of `freshet serve` besides its data. */
 export async function guardedArguments(folder: string): Promise<readonly string[]> {
   const file = join(folder, 'bench.access')
   await writeFile(file, RULES)
   return ['--rules', file, '--token-secret', SECRET]
 }
 
-/** Writes the objects, and the scripts that ask for them. */
+/** Writes the objects, and the scripts that request them. */
 export async function fillGuarded(
   url: string,
   folder: string,
@@ -80,5 +80,5 @@ async function commit(url: string, admin: Readonly<Record<string, string>>, writ
     headers: { ...admin, 'Content-Type': 'application/json' },
     body: JSON.stringify({ writes }),
   })
-  if (!response.ok) throw new Error(`The objects were not written: ${await response.text()}`)
+  if (!response.ok) throw new Error(`The server did not write the objects: ${await response.text()}`)
 }

@@ -1,11 +1,11 @@
 /**
- * Reads over HTTP: GET of 500-byte objects from Freshet on its embedded store, beside a bare node:http server that
- * answers a constant with the same headers; the same with If-None-Match, answered 304; reads with a token, and by a rule that
- * looks at the row, beside anonymous ones; what checksums cost; and two workers beside one.
+ * Reads over HTTP: GET of 500-byte objects from Freshet on its embedded store, beside a bare node:http server that answers with
+ * a constant and the same headers; the same with If-None-Match, answered 304; reads with a token, and by a rule that looks at the
+ * row, beside anonymous reads; the cost of checksums; and two workers beside one.
  *
- * With one worker, server and load have a processor each. With two workers and only two processors, the load competes
- * with the workers, so that the plain ratio says more about `wrk` than about them; there the ratio that counts is taken
- * from the processor time the workers used: what two would do with a processor each. Both are reported.
+ * With one worker, server and load have a processor each. With two workers and only two processors, the load competes with the
+ * workers, so the plain ratio says more about `wrk` than about them. In that case the ratio that counts comes from the processor
+ * time that the workers used: the rate that two would reach with a processor each. Both are reported.
  */
 import { writeFile } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
@@ -28,7 +28,7 @@ import { fillGuarded, guardedArguments, READERS, type Reader } from './guarded-r
 import { type ServerProcess, startServer } from './server-process.js'
 import { type Load, requestsPerSecond, requireWrk, scriptFor } from './wrk.js'
 
-/** By the clock, and by the processor time that the server used. */
+/** By wall-clock time, and by the processor time that the server used. */
 const MEASURES = ['get', 'notModified', 'getCpu', 'notModifiedCpu'] as const
 type Measure = (typeof MEASURES)[number]
 
@@ -69,8 +69,8 @@ async function compare({ quick, progress }: BenchContext, trees: readonly Tree[]
   return [
     { name: 'GET by processor time', decides: true, ratios: ratios.getCpu },
     { name: '304 by processor time', decides: true, ratios: ratios.notModifiedCpu },
-    { name: 'GET by the clock', decides: false, ratios: ratios.get },
-    { name: '304 by the clock', decides: false, ratios: ratios.notModified },
+    { name: 'GET by wall-clock time', decides: false, ratios: ratios.get },
+    { name: '304 by wall-clock time', decides: false, ratios: ratios.notModified },
   ]
 }
 
@@ -122,7 +122,7 @@ function freshet(folder: string, name: string, workers: number, core?: number, c
   return { name: `freshet (${name})`, args: [command, ...args], core }
 }
 
-/** Without objects at hand: each read is the store's, and checks a record. */
+/** Without cached objects: each read goes to the store, and checks a record. */
 function hookedFreshet(folder: string) {
   const { args, ...command } = freshet(folder, 'hooked', 1, 0)
   return { ...command, args: [...hookedArguments(), ...args, '--hot-cache-bytes-max', '0'] }
@@ -142,7 +142,7 @@ interface Scripts {
   readonly notModified: string
 }
 
-/** Writes the objects, and the scripts that ask for them. All have one version, so that one If-None-Match fits all. */
+/** Writes the objects, and the scripts that request them. All have one version, so that one If-None-Match fits all. */
 async function fill(url: string, folder: string, name: string): Promise<Scripts> {
   const paths = Array.from({ length: OBJECTS }, (_, i) => `/db/shop/products/${i}`)
   const value = { name: 'x'.repeat(BODY_BYTES - JSON.stringify({ name: '' }).length) }
@@ -151,7 +151,7 @@ async function fill(url: string, folder: string, name: string): Promise<Scripts>
     headers: { 'Content-Type': 'application/json' },
     body: JSON.stringify({ writes: paths.map(path => ({ path, value })) }),
   })
-  if (!response.ok) throw new Error(`The objects were not written: ${await response.text()}`)
+  if (!response.ok) throw new Error(`The server did not write the objects: ${await response.text()}`)
   const { position } = (await response.json()) as { position: number }
   const scripts = { get: join(folder, `${name}-get.lua`), notModified: join(folder, `${name}-not-modified.lua`) }
   await writeFile(scripts.get, scriptFor(paths))
@@ -162,7 +162,7 @@ async function fill(url: string, folder: string, name: string): Promise<Scripts>
   return scripts
 }
 
-/** The headers and body of one of our answers, for the bare server to repeat. Node adds Date and the connection's. */
+/** The headers and body of one of our answers, for the bare server to repeat. Node adds Date and connection headers. */
 async function sameAs(url: string): Promise<BareSettings> {
   const response = await fetch(`${url}/db/shop/products/0`)
   const own = ['date', 'connection', 'keep-alive', 'transfer-encoding']
@@ -180,7 +180,7 @@ async function sideBySide(
   const contenders: Contender<Measure>[] = [
     {
       name: 'node:http',
-      // It knows no 304: both measures of ours are held against its plain answer.
+      // The bare server has no 304: both measures of ours are compared with its plain answer.
       round: async () => {
         const get = await load(bare, scripts.get)
         return readings(get, get)
@@ -195,7 +195,7 @@ async function sideBySide(
   return measureSideBySide({ contenders, measures: MEASURES, rounds, onTurn })
 }
 
-/** Anonymous reads, reads with a token and reads by a row rule, of one server. */
+/** Anonymous reads, reads with a token and reads by a row rule, from one server. */
 async function compareReaders(
   { quick, progress }: BenchContext,
   guarded: ServerProcess,
@@ -213,7 +213,7 @@ async function compareReaders(
   return measureSideBySide({ contenders, measures: READER_MEASURES, rounds, onTurn })
 }
 
-/** How much more processor time a request takes when its checksums are computed twice, as a share. */
+/** The additional processor time of a request when its checksums are computed twice, as a share. */
 async function measureChecksums(
   { quick, progress }: BenchContext,
   hooked: ServerProcess,
@@ -328,7 +328,7 @@ function report(
         ],
       },
       {
-        title: 'The same from a server with access rules, by who asks',
+        title: 'The same from a server with access rules, by caller',
         columns: ['reads', 'requests/s', 'of anonymous', 'by processor time'],
         rows: READERS.map(name => [
           name,
@@ -338,21 +338,19 @@ function report(
         ]),
       },
       {
-        title: 'Two workers against one',
+        title: 'Two workers compared with one',
         columns: ['measured as', 'ratio'],
         rows: [
-          ['requests per second, the load on the same processors', rounded(workers.plain)],
+          ['requests per second, with the load on the same processors', rounded(workers.plain)],
           ['requests per second of processor time, times two', rounded(workers.byCpu)],
         ],
       },
     ],
     notes: [
-      `Checksums take ${(100 * costOfChecksums).toFixed(1)}% of the processor time of a GET from the store: so much more if they are computed twice.`,
+      `Checksums take ${(100 * costOfChecksums).toFixed(1)}% of the processor time of a GET from the store: that much more if they are computed twice.`,
       ...(hasCoreForLoad
         ? []
-        : [
-            'There are two processors: with two workers none is left for the load. The ratio by processor time counts.',
-          ]),
+        : ['With two processors and two workers, none is left for the load. The ratio by processor time counts.']),
     ],
   }
 }

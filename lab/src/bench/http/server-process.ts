@@ -1,4 +1,4 @@
-/** A server under load: a process of its own that says where it listens, and how much processor time it has used. */
+/** A server under load: a separate process that reports where it listens, and how much processor time it has used. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
@@ -6,9 +6,9 @@ import { createInterface } from 'node:readline'
 
 export interface ServerProcess {
   readonly url: string
-  /** Seconds of processor time that it and its worker processes have used. */
+  /** Seconds of processor time used by the process and its workers. */
   cpuSeconds(): number
-  /** Only sends it. */
+  /** Sends the signal without waiting for its effect. */
   signal(name: NodeJS.Signals): void
   stop(): Promise<void>
   /** `kill -9` */
@@ -18,7 +18,7 @@ export interface ServerProcess {
 export interface ServerCommand {
   readonly name: string
   readonly args: readonly string[]
-  /** The processor it is to stay on; any, if undefined. */
+  /** The processor to pin it to; any, if undefined. */
   readonly core?: number | undefined
 }
 
@@ -65,7 +65,7 @@ async function addressOf(child: ChildProcess): Promise<string> {
   return Promise.race([address, ended])
 }
 
-/** Its own and its children's; those of Node are threads or direct children. */
+/** Its own time and its children's; a Node server's workers are threads or direct children. */
 function cpuSecondsOf(pid: number): number {
   const children = readdirSync(`/proc/${pid}/task`).flatMap(task =>
     readFileSync(`/proc/${pid}/task/${task}/children`, 'utf8').split(' ').filter(Boolean),
@@ -74,7 +74,7 @@ function cpuSecondsOf(pid: number): number {
 }
 
 function ticksOf(pid: string): number {
-  // The fields after the command's name, which may itself hold blanks: user and system time are the 14th and 15th.
+  // The fields after the command's name, which may itself contain spaces: user and system time are the 14th and 15th.
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)!.split(' ')
   return Number(fields[11]) + Number(fields[12])
 }

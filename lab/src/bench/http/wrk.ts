@@ -1,4 +1,4 @@
-/** Load from `wrk`: written in C, so that it needs a fraction of the processor time of what it measures. */
+/** Load from `wrk`, which is written in C and needs a fraction of the processor time of what it measures. */
 import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { promisify } from 'node:util'
@@ -9,7 +9,7 @@ const CONNECTIONS = 64
 
 export interface Load {
   readonly url: string
-  /** A Lua script that says which requests to make. */
+  /** A Lua script that chooses the requests. */
   readonly script: string
   readonly seconds: number
   readonly core?: number | undefined
@@ -17,7 +17,7 @@ export interface Load {
 
 export function requireWrk(): void {
   if (!existsSync(WRK))
-    throw new UsageError('This bench needs wrk to make its load. Install it: sudo apt-get install wrk')
+    throw new UsageError('This bench needs wrk to generate load. Install it: sudo apt-get install wrk')
 }
 
 /** Requests per second. Throws if any was answered with an error. */
@@ -29,11 +29,11 @@ export async function requestsPerSecond({ url, script, seconds, core }: Load): P
   const failures = /Non-2xx or 3xx responses: (\d+)|Socket errors: (.*)/.exec(stdout)
   if (failures) throw new Error(`Requests to ${url} failed: ${failures[0]}`)
   const rate = Number(/Requests\/sec:\s+([\d.]+)/.exec(stdout)?.[1])
-  if (!(rate > 0)) throw new Error(`wrk said nothing that can be read:\n${stdout}`)
+  if (!(rate > 0)) throw new Error(`The output of wrk has no request rate:\n${stdout}`)
   return rate
 }
 
-/** Asks for the paths in turn. The requests are made once, so that the script costs next to nothing. */
+/** Requests the paths in turn. The requests are built once, so that the script costs almost nothing. */
 export function scriptFor(
   paths: readonly string[],
   headersOf: (index: number) => Readonly<Record<string, string>> = () => ({}),

@@ -1,4 +1,4 @@
-/** One contender in a process of its own; `indexes.ts` starts it. */
+/** One contender in its own process; `indexes.ts` starts it. */
 import { hostInChild } from '../../harness/contender-worker.js'
 import { createIndexesWorker } from './indexes-worker.js'
 

@@ -1,4 +1,4 @@
-/** What happens in each contender's process: a bucket of products with so many indexes, and the time of its commits. */
+/** The work in each contender's process: a bucket of products with a given number of indexes, and the time of its commits. */
 import type { LogEntry } from '@freshet/core/store'
 import { type EmbeddedStore, openEmbeddedStore } from '@freshet/engines/lmdb'
 import type { ContenderWorker } from '../../harness/contender-worker.js'
@@ -6,7 +6,7 @@ import { createRandom, type Random } from '../../harness/random.js'
 import type { CommitLoad } from '../commit/commit-worker.js'
 
 const BUCKET = 'shop/products'
-/** The first, or all three. */
+/** The bench uses none of them, the first, or all three. */
 const INDEXES = [
   { name: 'by-category', fields: ['category', 'price'] },
   { name: 'by-author', fields: ['author'] },
@@ -20,7 +20,7 @@ export interface IndexesSettings extends CommitLoad {
 }
 
 export interface IndexesFacts {
-  /** The keys and tags of one commit, as the log has them. */
+  /** The size of the keys and tags of one commit in the log. */
   readonly logBytesPerCommit: number
 }
 
@@ -54,12 +54,12 @@ export function createIndexesWorker(): ContenderWorker<IndexesSettings, IndexesF
   }
 }
 
-/** With one byte between two of them. */
+/** With one byte between two entries. */
 function bytesOf(log: readonly LogEntry[]): number {
   return log.reduce((bytes, { keys, tags }) => bytes + Buffer.byteLength([...keys, ...tags].join('\0')) + 1, 0)
 }
 
-/** Keeps so many in flight until all are done. */
+/** Keeps `inFlight` operations in flight until all are done. */
 async function putAll(store: EmbeddedStore, ids: readonly string[], inFlight: number, random: Random): Promise<void> {
   let next = 0
   const work = async () => {

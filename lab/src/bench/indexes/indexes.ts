@@ -1,4 +1,4 @@
-/** What indexes cost those who write: durable commits of 500 bytes to products that are there already, 64 in flight. */
+/** The cost of indexes for writers: durable commits of 500 bytes to existing products, 64 in flight. */
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Bench, BenchContext, BenchResult } from '../../harness/bench.js'
@@ -62,10 +62,10 @@ function report(standings: readonly Standing<'commit'>[], contenders: readonly I
     tables: [
       {
         title: `Durable commits, ${IN_FLIGHT} in flight`,
-        columns: ['bucket with', 'per second', 'of no index', 'bytes of log per commit'],
+        columns: ['bucket with', 'per second', 'ratio to no index', 'bytes of log per commit'],
         rows: rows.map(({ name, perSecond, ratio, logBytes }) => [name, perSecond, ratio, logBytes]),
       },
     ],
-    notes: [`Measured in ${tmpdir()}: on a file system in memory these figures mean nothing.`],
+    notes: [`Measured in ${tmpdir()}: on an in-memory file system these figures mean nothing.`],
   }
 }

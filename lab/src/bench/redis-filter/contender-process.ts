@@ -1,4 +1,4 @@
-/** One contender in a process of its own; `redis-filter.ts` starts it. */
+/** One contender in its own process; `redis-filter.ts` starts it. */
 import { hostInChild } from '../../harness/contender-worker.js'
 import { createRedisFilterWorker } from './redis-filter-worker.js'
 

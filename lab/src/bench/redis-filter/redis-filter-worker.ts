@@ -1,4 +1,4 @@
-/** Looks for random keys that were never added, and adds them: the benchmark of the thesis (3.7.1.4), in each way there is. */
+/** Looks up random keys that were never added, and adds them: the benchmark of the thesis (3.7.1.4), in each variant. */
 import { randomUUID } from 'node:crypto'
 import { createBloom, keyIndexes } from '@freshet/bloom'
 import { openRedisFilter, openWindowedRedisFilter } from '@freshet/engines/redis-filter'
@@ -13,11 +13,11 @@ export interface RedisFilterSettings {
   /** Keys in a round. */
   readonly keys: number
   readonly inFlight: number
-  /** So many in one call; 1: each by itself. */
+  /** The number of keys in one call; 1: each in a call of its own. */
   readonly perCall: number
 }
 
-/** That of the thesis, which then adds 30,000 keys. Here half of those are there from the beginning: its filter on the average. */
+/** The thesis's size; it then adds 30,000 keys. Here half of those are present from the start: its filter's average fill. */
 export const SIZE = { bits: 100_000, hashes: 10 }
 const THERE = 15_000
 const HOUR_MS = 3_600_000
@@ -80,7 +80,7 @@ async function time({ add, addAll }: Opened, { keys, inFlight, perCall }: RedisF
   return ((performance.now() - startMs) * 1e6) / keys
 }
 
-/** As libraries do it that know no better: GETBIT until one is not set, then SETBIT for each. */
+/** As simple libraries do it: GETBIT until one is not set, then SETBIT for each. */
 async function openBitByBit(url: string, name: string): Promise<Opened> {
   const client = createClient({ url, RESP: 2, commandOptions: { timeout: 0 } })
   await client.connect()

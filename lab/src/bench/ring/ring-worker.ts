@@ -1,4 +1,4 @@
-/** What happens in each server's process: commits and reads in the store of one Redis, or of a ring of three. */
+/** The work in each server's process: commits and reads in the store of one Redis, or of a ring of three. */
 import type { Store } from '@freshet/core/store'
 import { openQuorumStore } from '@freshet/engines/quorum'
 import { openRedisStore } from '@freshet/engines/redis'
@@ -8,7 +8,7 @@ import { timeLanes } from '../../harness/time-lanes.js'
 export interface RingSettings {
   readonly kind: 'one' | 'ring'
   readonly urls: readonly string[]
-  /** Which of the servers it is. */
+  /** The number of the server. */
   readonly server: number
   readonly inFlight: number
   readonly commits: number

@@ -1,4 +1,4 @@
-/** A ring of three of Redis against the store in one of them, durable, 500 bytes, 64 in flight in all, with one server and with two. */
+/** A ring of three Redis servers compared with the store in one: durable, 500 bytes, 64 in flight in all, one server and two. */
 import { DURABLE, startRedis } from '@freshet/engines/under-test/redis'
 import type { Bench, BenchContext, BenchResult } from '../../harness/bench.js'
 import type { PreparedContender } from '../../harness/child-contender.js'
@@ -78,6 +78,6 @@ function report(standings: readonly Standing<RingMeasure>[]): BenchResult {
         ]),
       },
     ],
-    notes: ['one: the store in the first Redis. ring: the store in all three. All of it on this machine.'],
+    notes: ['one: the store in the first Redis. ring: the store in all three. Everything runs on this machine.'],
   }
 }

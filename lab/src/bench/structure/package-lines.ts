@@ -1,10 +1,10 @@
-/** Lines of source, comments included, without tests and without the folders that are there for tests. */
+/** Lines of source, comments included, without tests and without the folders that exist for tests. */
 import { isCode, isForTests, type SourceFile } from '../../source-tree/source-file.js'
 
-/** The packages that keep data: the store, its engines, and what they were called when they were one. */
+/** The packages that store data: the store, its engines, and their name when they were one package. */
 const STORE_PACKAGES = ['stores', 'store', 'engines']
 const ENGINES = ['memory', 'embedded', 'lmdb', 'sqlite', 'postgres', 'mariadb', 'redis', 'cassandra', 'quorum']
-/** An engine's folder before it had one of its own name. */
+/** The earlier path of an engine's folder, from before it was named after the engine. */
 const ENGINE_PATHS: Readonly<Record<string, string>> = { quorum: 'replicated/log' }
 
 export interface PackageLines {

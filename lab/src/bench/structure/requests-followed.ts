@@ -1,7 +1,7 @@
 /**
- * The requests whose code is counted, of a server over an embedded store and a client in one process. Each has run
- * before, so that nothing is loaded, learnt or set up any more. Reads are of another object each time: so the store is
- * read, not what the server or the client have at hand.
+ * The requests whose code is counted, from a server over an embedded store and a client in one process. Each has run before, so
+ * nothing is left to load, learn or set up. Each read is of another object, so that the store is read, and not the memory of the
+ * server or the client.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -17,7 +17,7 @@ export type RequestName = (typeof REQUESTS)[number]
 const PACKAGES = new URL('../../../../packages/', import.meta.url)
 const WARM_UPS = 3
 
-/** What each request touches: the least of `repeats`, since the server's timers may fire during one. */
+/** What each request touches: the minimum over `repeats` runs, since the server's timers may fire during a run. */
 export async function followRequests(repeats: number): Promise<Readonly<Record<RequestName, Touched>>> {
   const folder = await mkdtemp(join(tmpdir(), 'freshet-bench-structure-'))
   const store = await openEmbeddedStore({ path: folder })

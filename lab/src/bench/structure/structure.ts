@@ -1,7 +1,7 @@
 /**
- * How hard the code is to follow: the files, functions and lines that a warm request runs through from the client to
- * the embedded store and back (`requests-followed.ts`, by V8's coverage: `touched-code.ts`), import cycles between the
- * folders of a package, and the lines of the store and of each engine. Nothing here depends on how fast the machine is.
+ * How hard the code is to follow: the files, functions and lines that a warm request runs through from the client to the
+ * embedded store and back (`requests-followed.ts`, by V8's coverage: `touched-code.ts`), import cycles between the folders of a
+ * package, and the lines of the store and of each engine. Nothing here depends on the speed of the machine.
  *
  * BEFORE is commit f87d25f, measured by this same bench.
  */
@@ -21,9 +21,9 @@ const BEFORE = {
   storeLines: 27_574,
 }
 const TITLES: Readonly<Record<RequestName, string>> = {
-  get: 'GET by fetch',
-  clientGet: 'GET by the client',
-  put: 'PUT by the client',
+  get: 'GET with fetch',
+  clientGet: 'GET with the client',
+  put: 'PUT with the client',
   transaction: 'transaction that reads and writes an object',
   addition: 'addition to a counter',
 }
@@ -58,7 +58,7 @@ function report(
     },
     tables: [
       {
-        title: 'What a warm request runs through',
+        title: 'Code that a warm request runs through',
         columns: ['request', 'files', 'files before', 'functions', 'lines'],
         rows: REQUESTS.map(name => {
           const { files, functions, lines } = touched[name]

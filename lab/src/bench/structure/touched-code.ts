@@ -1,7 +1,7 @@
 /**
- * Which of our code runs for a piece of work: V8's precise coverage, with the calls of every function counted, of the
- * built files `packages/NAME/dist`. A file is touched if one of its functions was called. The lines are those of the
- * called functions, without functions inside them that were not called, blank lines and comments.
+ * Which of our code runs for a piece of work, from V8's precise coverage of the built files `packages/NAME/dist`, with counted
+ * calls. A file is touched if one of its functions was called. The lines are those of the called functions, without uncalled
+ * functions inside them, blank lines and comments.
  */
 import { readFileSync } from 'node:fs'
 import { type Profiler, Session } from 'node:inspector/promises'
@@ -16,7 +16,7 @@ export interface Touched {
 
 export class TouchedCode {
   readonly #session = new Session()
-  /** The URL of the folder `packages`, with a slash at its end. */
+  /** The URL of the folder `packages`, with a trailing slash. */
   readonly #packages: string
 
   constructor(packages: URL) {
@@ -33,9 +33,9 @@ export class TouchedCode {
     this.#session.disconnect()
   }
 
-  /** What runs from the beginning of `work` until its promise resolves; a timer that fires meanwhile is counted as well. */
+  /** What runs from the beginning of `work` until its promise resolves, including timers that fire meanwhile. */
   async during(work: () => Promise<unknown>): Promise<Touched> {
-    // Taking it sets all counts to zero.
+    // Reading the coverage resets all counts.
     await this.#session.post('Profiler.takePreciseCoverage')
     await work()
     const { result } = await this.#session.post('Profiler.takePreciseCoverage')

@@ -1,6 +1,6 @@
 /**
- * How long the paper's table scan takes over 1 to 9 shards, while all of them are written to now and then: with results kept by their
- * versions, and with the fan-out alone. The data is the same for every number of shards, and divided among them.
+ * How long the paper's table scan takes over 1 to 9 shards while all shards are written to now and then: with results cached by
+ * version, and with the fan-out alone. The data is the same for every number of shards, and divided among them.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { connect } from '@freshet/client'
@@ -16,7 +16,7 @@ const QUICK = { shardCounts: [1, 3, 9], requests: 20, employees: 9000, writesEve
 const PAPER_MEAN = [331.66, 518.83, 361.06, 349, 352.11, 372.76, 370.88, 377.5, 418.49]
 const PAPER_MEDIAN = [327.05, 379.05, 346.57, 344.22, 332.51, 351.1, 371.76, 360.17, 381.65]
 const RATIO_MAX = 1.1
-/** Between one request and the next, so that they meet several writes and the time between these. */
+/** The pause between requests, so that the requests meet several writes and the time between writes. */
 const PAUSE_MS = 100
 
 type Setup = typeof FULL
@@ -112,7 +112,7 @@ function startWriter(
   }
 }
 
-/** The paper's listing 1; every column that is selected is grouped by, which its MySQL did not insist on. */
+/** The paper's listing 1. It groups by every selected column, which the paper's MySQL did not require. */
 async function timeOf({ sql }: SqlSession, employees: number): Promise<number> {
   const startedMs = performance.now()
   const { rows } = await sql<{ n: number }>`select count(*) as n from (
@@ -156,7 +156,7 @@ function toResult(results: readonly Measured[]): ExperimentResult {
         chart: {
           kind: 'bars',
           title: 'Median latency of the table scan, by number of shards',
-          subtitle: 'the same data, divided among the shards; all salaries are raised now and then',
+          subtitle: 'the same data, divided among the shards; every salary is raised now and then',
           y: { name: 'ms', min: 0 },
           categories: results.map(({ shards }) => `${shards}`),
           series: [
@@ -168,7 +168,7 @@ function toResult(results: readonly Measured[]): ExperimentResult {
       },
     ],
     verdicts: (['cached', 'fanOut'] as const).map(of => ({
-      claim: `the median over ${last.shards} shards is at most ${RATIO_MAX} times that over ${first.shards}, ${of === 'cached' ? 'results kept' : 'fan-out alone'}`,
+      claim: `the median over ${last.shards} shards is at most ${RATIO_MAX} times that over ${first.shards}, ${of === 'cached' ? 'results cached' : 'fan-out alone'}`,
       holds: ratio(of) <= RATIO_MAX,
       detail: `${ratio(of).toFixed(2)} (the paper: 1.17)`,
     })),

@@ -1,4 +1,4 @@
-/** Whether results over shards are of one state and never go backwards, by somebody who knows what is true; and how a naive reader fares. */
+/** Checks that each result over shards is of one state, and that none goes backwards. Also shows how a naive reader fares. */
 import type { Experiment, ExperimentContext, ExperimentResult } from '../../harness/experiment.js'
 import { runTruth, type TruthResult } from '../../shard-load/run-truth.js'
 
@@ -47,7 +47,7 @@ function toResult(result: TruthResult): ExperimentResult {
     },
     tables: [
       {
-        title: 'Three MariaDB shards, two Freshet servers, two who write to all shards, ever faster',
+        title: 'Three MariaDB shards, two Freshet servers, two clients that write to all shards, faster and faster',
         columns: ['reader', 'results', 'of several states', 'backwards'],
         rows: [
           ['sessions', results, inconsistent, backwards],
@@ -60,8 +60,8 @@ function toResult(result: TruthResult): ExperimentResult {
         rows: [
           ['global writes', writes],
           ...Object.entries(rest.faults),
-          ['shards asked again', rest.refetches],
-          ['times the log was held', rest.logHolds],
+          ['shards queried again', rest.refetches],
+          ['times the log was paused', rest.logHolds],
           ['queries without an answer', rest.unanswered],
         ],
       },
@@ -69,22 +69,22 @@ function toResult(result: TruthResult): ExperimentResult {
     plots: [],
     verdicts: [
       {
-        claim: 'no result is of several states, and none goes backwards',
+        claim: 'every result is of one state, and none goes backwards',
         holds: inconsistent === 0 && backwards === 0,
         detail: `${inconsistent} and ${backwards} of ${results}`,
       },
       {
-        claim: 'every acknowledged global write is in the log once',
+        claim: 'every acknowledged global write is in the log exactly once',
         holds: wrongWrites === 0,
         detail: `${wrongWrites} of ${writes}`,
       },
       {
-        claim: 'writes came so fast that the log had to be held',
+        claim: 'writes came so fast that the log had to be paused',
         holds: rest.logHolds > 0,
         detail: `${rest.logHolds} times`,
       },
       {
-        claim: 'the naive fan-out has both',
+        claim: 'the naive fan-out returns results of several states, and goes backwards',
         holds: naiveInconsistent > 0 && naiveBackwards > 0,
         detail: `${naiveInconsistent} and ${naiveBackwards} of ${naiveResults}`,
       },

@@ -1,6 +1,6 @@
 /**
- * Schedules of everything that can go wrong, each from a seed: a slot of a log that several nodes remember never holds two values,
- * and a server that looks sees everything decided before. See `agreement-simulator/agreement-schedule.ts` for what happens in a schedule.
+ * Schedules of everything that can go wrong, each from a seed. A slot of a replicated log never holds two values, and a server
+ * that reads the log sees everything decided before. `agreement-simulator/agreement-schedule.ts` says what happens in a schedule.
  */
 import { PLANTED_BUGS } from '../../agreement-simulator/planted-bugs.js'
 import type { Experiment } from '../../harness/experiment.js'
@@ -15,14 +15,14 @@ export const agreementSafety: Experiment = createSafetyExperiment({
   parts: schedules => {
     const planted = Math.max(2000, Math.round(schedules * PLANTED_SHARE))
     return [
-      { name: 'as it is', schedules, settings: {} },
+      { name: 'as implemented', schedules, settings: {} },
       ...plantedParts(PLANTED_BUGS, { schedules: planted, settings: {} }),
     ]
   },
   columns: { 'slots decided': 'decided', looks: 'looks' },
   promise: 'no slot holds two records, and a read sees everything that was decided before it',
   recovery: {
-    claim: 'when everything is well again, whoever appends does so',
+    claim: 'once the faults end, appends succeed',
     ...{ done: 'lateAppended', tried: 'lateAppends', shareMin: 0.99 },
   },
 })

@@ -1,9 +1,9 @@
 /**
- * Clocks at work: what Lamport's, vector and hybrid clocks say about the order of events that messages connect, and how far off
+ * Clocks at work: what Lamport's, vector and hybrid clocks say about the order of events connected by messages, and how far off
  * Cristian's and NTP's estimates of another clock are, against their bounds.
  *
- * The lecture notes that we follow print Cristian's error with a sign slip, (RTT - min2 + min1) / 2; it is tried as well, to see
- * what that does.
+ * The lecture notes that we follow print Cristian's error with a sign slip, (RTT - min2 + min1) / 2. It is measured as well, to
+ * show the effect.
  */
 import {
   compareHybrid,
@@ -40,7 +40,7 @@ interface Event {
   readonly vector: VectorClock
   readonly hybrid: HybridTime
   readonly realMs: number
-  /** Places in the list of all that happened before. */
+  /** Indexes, in the list, of all events that happened before. */
   readonly past: ReadonlySet<number>
 }
 
@@ -128,7 +128,7 @@ function eventOf(
   }
 }
 
-/** Our clock is right; the server's began somewhere and drifts. The way back is known to take longer than the way there. */
+/** Our clock is right; the server's has an offset and drifts. The way back is known to take longer than the way there. */
 function estimates({ quick, random }: ExperimentContext): Estimate[] {
   const exchanges = quick ? 2000 : 20_000
   const [thereMin, backMin] = [THERE_MS_MIN, 25]
@@ -169,7 +169,7 @@ function tallyOf(name: string) {
       const off = Math.abs(truth - middleOf(range))
       error += off
       bound += errorOf(range)
-      // While an exchange is under way clocks drift too, by some microseconds.
+      // While an exchange is under way the clocks also drift, by some microseconds.
       if (off > errorOf(range) + 0.1) outside++
     },
     estimate: (exchanges: number): Estimate => ({
@@ -189,7 +189,7 @@ function toResult(orders: OrderCounts, guesses: readonly Estimate[]): Experiment
         chart: {
           ...{
             kind: 'bars',
-            title: 'How far off estimates of another clock are',
+            title: 'The error of estimates of another clock',
             categories: guesses.map(g => g.name),
           },
           y: { name: 'ms', min: 0 },
@@ -206,8 +206,8 @@ function toResult(orders: OrderCounts, guesses: readonly Estimate[]): Experiment
 
 function orderTable({ pairs, before, vectorWrong, lamportWrong, lamportOrdered, hybridWrong }: OrderCounts): Table {
   return {
-    title: `${pairs} pairs of events, of which ${before} happened one before the other`,
-    columns: ['clock', 'order missed or reversed', 'concurrent, and ordered all the same'],
+    title: `${pairs} pairs of events, in ${before} of which one event happened before the other`,
+    columns: ['clock', 'order missed or reversed', 'concurrent but ordered'],
     rows: [
       ['vector', vectorWrong, 0],
       ['Lamport', lamportWrong, lamportOrdered],
@@ -228,24 +228,24 @@ function verdictsOf(orders: OrderCounts, guesses: readonly Estimate[]): Verdict[
   const [plain, known, printed, ntp, best] = guesses
   return [
     {
-      claim: 'vectors tell exactly what happened before what; Lamport and hybrid clocks never contradict it',
+      claim: 'vector clocks give the exact order of events; Lamport and hybrid clocks never contradict it',
       holds: orders.vectorWrong + orders.lamportWrong + orders.hybridWrong === 0 && orders.before > 0,
-      detail: `${orders.pairs} pairs; Lamport clocks also order ${orders.lamportOrdered} that are concurrent`,
+      detail: `${orders.pairs} pairs; Lamport clocks also order ${orders.lamportOrdered} concurrent pairs`,
     },
     {
-      claim: 'hybrid clocks are ahead of real time by no more than the worst clock is',
+      claim: 'hybrid clocks run ahead of real time by no more than the worst clock does',
       holds: orders.hybridAheadMs <= SKEW_MS_MAX + 1e-6,
       detail: `${orders.hybridAheadMs.toFixed(1)} ms, clocks are off by up to ${SKEW_MS_MAX} ms`,
     },
     {
-      claim: 'the truth is always within the bounds',
+      claim: 'the true offset is always within the bounds',
       holds: [plain, known, ntp, best].every(guess => guess!.outside === 0),
       detail: `${plain!.exchanges} exchanges; mean bounds ${[plain, known, ntp, best].map(g => g!.boundMs.toFixed(1)).join(', ')} ms`,
     },
     {
-      claim: "with the notes' sign in Cristian's error, knowing how long the way there takes makes the bound wider",
+      claim: "with the notes' sign in Cristian's error, knowing the minimum delay there makes the bound wider",
       holds: Math.abs(printed!.boundMs - known!.boundMs - THERE_MS_MIN) < 1e-6,
-      detail: `by ${(printed!.boundMs - known!.boundMs).toFixed(1)} ms, where it takes ${THERE_MS_MIN} ms at least`,
+      detail: `by ${(printed!.boundMs - known!.boundMs).toFixed(1)} ms, with a delay of at least ${THERE_MS_MIN} ms`,
     },
   ]
 }

@@ -1,4 +1,4 @@
-/** What stands between a browser, which has a cache of its own, and the server. */
+/** The caches between a browser, which has a cache of its own, and the server. */
 import type { CacheKind, RunningCache } from '../../caches/cache-process.js'
 import { startSquid } from '../../caches/squid.js'
 import { startVarnish } from '../../caches/varnish.js'
@@ -6,15 +6,15 @@ import { startVarnish } from '../../caches/varnish.js'
 export interface BrowserTopology {
   readonly name: string
   readonly kinds: readonly CacheKind[]
-  /** For the visitor of the page. */
+  /** The hops, as shown to the visitor of the page. */
   readonly way: readonly string[]
   start(origin: string): Promise<RunningWay>
 }
 
 export interface RunningWay {
-  /** What the page and its data are called. */
+  /** The base URL of the page and its data. */
   readonly url: string
-  /** What the browser is told to send all requests to. */
+  /** The proxy to which the browser sends all requests. */
   readonly proxy?: string
   readonly caches: readonly RunningCache[]
 }

@@ -1,4 +1,4 @@
-/** The page with all that it imports, as files in a folder, for the server to serve. */
+/** The page with everything it imports, as files in a folder, for the server to serve. */
 import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,9 +1,9 @@
 /**
- * What pages in a real browser see, through its own cache alone and through Squid and Varnish behind it, while others write
- * all the time. Sessions of the real client are held to what they promise, and plain `fetch` beside them in the same pages
- * to the same staleness. Reads are made in the browser and judged outside of it.
+ * What pages in a real browser see, through its own cache alone and through Squid and Varnish behind it, while other clients
+ * write all the time. Sessions of the real client must keep their promises. Plain `fetch` in the same pages is held to the
+ * same staleness. The browser reads; the check runs outside of it.
  *
- * Processes and time are real: the seed repeats what is asked for and written, but not how the races end.
+ * Processes and time are real: the seed repeats which reads and writes are made, but not how races end.
  */
 import { existsSync } from 'node:fs'
 import type { Browser } from 'playwright-core'
@@ -18,11 +18,11 @@ import type { SourceCounts } from './page-protocol.js'
 import { type BrowserLoadResult, runBrowserLoad } from './run-browser-load.js'
 
 const PROGRAMS = { chromium: CHROMIUM_PATH, varnish: '/usr/sbin/varnishd', squid: '/usr/sbin/squid' }
-/** One longer than a run, so that nothing is fetched anew by itself; and one so short that copies die all the time. */
+/** One is longer than a run, so that no copy expires. The other is so short that copies expire all the time. */
 const LIFETIMES_MS = [60_000, 2_000]
 const READS_FULL = 30_000
 const READS_QUICK = 6_000
-/** Requests that two reads of one browser share are counted twice by the browser, and once by the server. */
+/** The browser counts a request that two of its reads share twice, and the server counts it once. */
 const DEVIATION_MAX = 0.05
 
 export const coherenceInBrowser: Experiment = {
@@ -105,27 +105,27 @@ function sharesOf({ browser, shared, server }: SourceCounts): string[] {
 
 function verdictsOf(results: readonly BrowserLoadResult[]): Verdict[] {
   const failures = results.flatMap(result => result.failures)
-  // Copies that die are revalidated: Squid then says that it had them, and the server was asked all the same.
+  // Expired copies are revalidated. Squid then reports a hit, although the server was asked.
   const lasting = results.filter(({ lifetimeMs }) => lifetimeMs === Math.max(...LIFETIMES_MS))
   const server = sumOf(lasting, ({ serverRequests }) => serverRequests)
   const counted = sumOf(lasting, ({ serverRequestsCounted }) => serverRequestsCounted)
   return [
-    noneIsStale('no read of a session in a browser is older than promised', results),
-    plainReadsAreStale('plain fetch in the same pages reads stale data', results, 'its reads'),
+    noneIsStale('no session read in a browser is older than promised', results),
+    plainReadsAreStale('some reads by plain fetch in the same pages are stale', results, 'its reads'),
     {
-      claim: 'every cache there is answers reads of sessions',
+      claim: 'every cache answers session reads',
       holds: results.every(({ servedFrom, hasSharedCaches }) => {
         return servedFrom.browser > 0 && servedFrom.shared > 0 === hasSharedCaches
       }),
       detail: results.map(({ topology, servedFrom }) => `${topology} ${sharesOf(servedFrom).join(', ')}`).join('; '),
     },
     {
-      claim: 'where an answer came from is told rightly, as long as no copy dies',
+      claim: 'the source of each answer is reported correctly, as long as no copy expires',
       holds: Math.abs(server - counted) <= DEVIATION_MAX * counted,
-      detail: `${server} requests reached the server as the browser tells, ${counted} as the server does`,
+      detail: `requests that reached the server: ${server} by the browser's count, ${counted} by the server's`,
     },
     {
-      claim: 'every read is answered',
+      claim: 'every read gets an answer',
       holds: failures.length === 0,
       detail: [`${failures.length} were not`, ...failures.slice(0, 3)].join('\n'),
     },

@@ -1,6 +1,6 @@
 /**
- * A page's clock compared with ours, as Cristian does: it is asked for its time, and that was between when we asked and
- * when it answered. Both count the same machine's ticks, so they never drift apart, and the best of some attempts will do.
+ * A page's clock compared with ours, as Cristian does. We ask the page for its time, which lies between our question and
+ * its answer. Both clocks count the same machine's ticks, so they never drift apart, and the best of some attempts suffices.
  */
 export interface ClockBounds {
   /** Our time is at least the page's plus this, and at most plus `mostMs`. */
@@ -16,7 +16,7 @@ export async function compareClocks(pageNow: () => Promise<number>): Promise<Clo
     const askedMs = performance.now()
     const theirsMs = await pageNow()
     const answeredMs = performance.now()
-    // Each answer is right, so what all of them allow is right too.
+    // Every answer gives a valid range, so the range that all of them allow is valid too.
     best = {
       leastMs: Math.max(best.leastMs, askedMs - theirsMs),
       mostMs: Math.min(best.mostMs, answeredMs - theirsMs),

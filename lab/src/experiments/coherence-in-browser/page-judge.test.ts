@@ -29,7 +29,7 @@ function judged(judge: PageJudge, steps: readonly Step[]): number {
 }
 
 describe('a read in a page is stale', () => {
-  it('if it misses a write acknowledged longer ago than it may, by whatever our clock may have shown', () => {
+  it('if it misses a write acknowledged longer ago than allowed, by every time our clock may have shown', () => {
     const { history, judge } = scene()
     history.acknowledgePut(ID, 2, 200, 2000)
     expect(judged(judge, [begin(1, 1104), end(1, 1105, 1)])).toBe(0)
@@ -37,7 +37,7 @@ describe('a read in a page is stale', () => {
     expect(judge.verdicts).toEqual({ session: { checked: 2, stale: 1 }, plain: { checked: 0, stale: 0 } })
   })
 
-  it('if it misses what another page has written, though that told of it later', () => {
+  it('if it misses what another page has written, though that page reported it later', () => {
     const { history, judge, another } = scene()
     history.acknowledgePut(ID, 3, 300, 9000)
     judge.add([begin(1, 3000), end(1, 3001, 1)])
@@ -56,7 +56,7 @@ describe('a read in a page is stale', () => {
   })
 })
 
-it('what is later than the history is known for is judged later', () => {
+it('a step later than the known history is judged later', () => {
   const { judge } = scene()
   judge.add([begin(1, 10), end(1, 20, 1), begin(2, 30), end(2, 40, 1)])
   judge.judge(1020)
@@ -65,7 +65,7 @@ it('what is later than the history is known for is judged later', () => {
   expect(judge.verdicts.session.checked).toBe(2)
 })
 
-it('a read without an answer is told, and not judged', () => {
+it('a read without an answer is reported, and not judged', () => {
   const { judge } = scene()
   judged(judge, [begin(1, 10), { kind: 'fail', reader: 0, timeMs: 20, read: 1, message: 'no answer' }])
   expect(judge.failures).toEqual(['no answer'])

@@ -1,6 +1,6 @@
 /**
- * Judges what a page's readers did, step by step, by the history of all writes. Of the two times that a page's time may be
- * by our clock, the one counts that asks less: a read began early, a write was acknowledged late.
+ * Judges what a page's readers did, step by step, against the history of all writes. A page's time is one of a range of times
+ * by our clock. The judge takes the more lenient end: a read began early, a write was acknowledged late.
  */
 import { type OpenRead, ReadChecker, SessionRecord } from '../../coherence-load/read-checker.js'
 import type { RecordedHistory } from '../../coherence-load/recorded-history.js'
@@ -10,7 +10,7 @@ import type { ReaderKind, Step, Verdict } from './page-protocol.js'
 export interface PageJudgeOptions {
   readonly history: RecordedHistory
   readonly clock: ClockBounds
-  /** By a reader's number. */
+  /** The kind of each reader, by its number. */
   readonly kinds: readonly ReaderKind[]
   readonly onUrl: (url: string) => void
 }
@@ -38,7 +38,7 @@ export class PageJudge {
     }
   }
 
-  /** Takes note of the writes among the steps. They may concern the readers of other pages, so nobody is judged yet. */
+  /** Records the writes among the steps. They may concern the readers of other pages, so no read is judged yet. */
   add(steps: readonly Step[]): void {
     const { history, clock } = this.#options
     for (const step of steps) {
@@ -49,7 +49,7 @@ export class PageJudge {
     }
   }
 
-  /** Judges what happened up to then, by our clock: of all writes acknowledged by then the history must know. */
+  /** Judges what happened up to then, by our clock. The history must know all writes acknowledged by then. */
   judge(untilMs: number): void {
     const isLater = ({ timeMs }: Step) => timeMs + this.#options.clock.leastMs > untilMs
     const first = this.#waiting.findIndex(isLater)

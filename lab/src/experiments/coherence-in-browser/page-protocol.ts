@@ -1,4 +1,4 @@
-/** What the page and whoever drives it tell each other. */
+/** The messages between the page and the process that drives it. */
 import type { Source } from '@freshet/cli/dist/page/browser/tally.js'
 
 export type ReaderKind = 'session' | 'plain'
@@ -7,16 +7,16 @@ export interface PageSettings {
   readonly seed: number
   /** How the sessions of this page learn of changes, one session for each. */
   readonly refreshes: readonly ('on-demand' | 'poll' | 'push')[]
-  /** What stands between the page and the server, for the visitor. */
+  /** The hops between the page and the server, as shown to the visitor. */
   readonly way: readonly string[]
-  /** What is written here is told apart from what others write. */
+  /** Numbers from here on mark what this page writes, so that it differs from what others write. */
   readonly firstNumber: number
 }
 
 interface StepBase {
-  /** Which of the page's readers. */
+  /** The number of the reader in the page. */
   readonly reader: number
-  /** By the page's clock. */
+  /** Time by the page's clock. */
   readonly timeMs: number
 }
 
@@ -25,7 +25,7 @@ export interface BeginStep extends StepBase {
   readonly read: number
   readonly id: string
   readonly what: string
-  /** How old the mode of the read lets it be. */
+  /** The largest age that the mode of the read allows. */
   readonly ageMs: number
 }
 
@@ -52,12 +52,12 @@ export interface WroteStep extends StepBase {
   readonly number: number
 }
 
-/** In the order in which they happened: what a reader had seen before a read began is what was told before. */
+/** In the order in which they happened: a reader had seen the results of all steps before the read began. */
 export type Step = BeginStep | EndStep | FailStep | WroteStep
 
 export type SourceCounts = Readonly<Record<Source, number>>
 
-/** How the reads were answered so far, and the requests for them: two reads may share one, and one may take two. */
+/** How the reads were answered so far, and the requests for them: two reads may share a request, and a read may take two. */
 export interface PageCounts {
   readonly reads: Readonly<Record<ReaderKind, SourceCounts>>
   readonly requests: SourceCounts
@@ -70,13 +70,13 @@ export interface Verdict {
 
 export interface LoadPage {
   now(): number
-  /** Says what kinds its readers are, by their number. */
+  /** Starts the readers. Returns the kind of each, by its number. */
   start(settings: PageSettings): readonly ReaderKind[]
-  /** The steps since it was last asked. */
+  /** The steps since the last call. */
   take(): readonly Step[]
   counts(): PageCounts
   showVerdicts(verdicts: Readonly<Record<ReaderKind, Verdict>>): void
-  /** Resolves when nothing is under way any more. */
+  /** Resolves when no read or write is under way. */
   stop(): Promise<void>
 }
 

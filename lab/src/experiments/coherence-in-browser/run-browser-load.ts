@@ -1,6 +1,6 @@
 /**
- * Two browsers, one with two tabs, read through caches of their own and those behind them, while others write past the
- * caches, the tabs write through them, answers come late, and copies are purged at random. Every read is checked.
+ * Two browsers, one of them with two tabs, read through their own caches and the caches behind them. Meanwhile others write
+ * past the caches, the tabs write through them, answers come late, and copies are purged at random. Every read is checked.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Browser, BrowserContext, JSHandle, Page } from 'playwright-core'
@@ -18,15 +18,15 @@ import { PageJudge } from './page-judge.js'
 import { LOAD_PAGE, type LoadPage, type PageCounts, type PageSettings, type SourceCounts } from './page-protocol.js'
 
 export interface BrowserLoadOptions {
-  /** Nobody else uses it. */
+  /** For this run alone. */
   readonly browser: Browser
   readonly topology: BrowserTopology
   readonly random: Random
-  /** It goes on until so many reads of sessions have been checked. */
+  /** The run goes on until this many session reads have been checked. */
   readonly reads: number
   readonly lifetimeMs: number
   readonly onProgress?: (reads: number) => void
-  /** Called with a tab that is still open, when all is over. */
+  /** Called at the end of the run, with a tab that is still open. */
   readonly onEnd?: (page: Page) => Promise<void>
 }
 
@@ -35,7 +35,7 @@ export interface BrowserLoadResult extends CheckedReads {
   /** The reads of sessions. */
   readonly servedFrom: SourceCounts
   readonly naiveServedFrom: SourceCounts
-  /** Requests for data of which the browser says that the server answered them; and what the server says. */
+  /** Requests for data that the server answered, by the browser's count and by the server's. */
   readonly serverRequests: number
   readonly serverRequestsCounted: number
   readonly writes: number
@@ -51,7 +51,7 @@ interface Tab {
   readonly judge: PageJudge
 }
 
-/** How the sessions of each tab of each browser learn of changes. A stream holds one of a browser's six connections. */
+/** How the sessions of each tab of each browser learn of changes. A stream takes one of a browser's six connections. */
 const BROWSERS: readonly (readonly PageSettings['refreshes'][])[] = [
   [['push', 'on-demand'], ['poll']],
   [['push', 'on-demand']],
@@ -60,7 +60,7 @@ const VIEWPORT = { width: 960, height: 570 }
 const WRITERS = { count: 2, pauseMs: 60 }
 const PURGE_PAUSE_MS = 20
 const ROUND_MS = 100
-/** A run that takes longer than this for a read has got stuck. */
+/** A run is stuck if a read takes longer than this. */
 const READ_MS_MAX = 120
 
 export async function runBrowserLoad(options: BrowserLoadOptions): Promise<BrowserLoadResult> {
@@ -116,7 +116,7 @@ class BrowserLoad {
     }
     await this.#options.onEnd?.(tabs[0]!.page)
     const counts = await Promise.all(tabs.map(({ load }) => load.evaluate(page => page.counts())))
-    // It tells every few milliseconds.
+    // The page reports every few milliseconds.
     await delay(ROUND_MS)
     return this.#result(tabs, counts, this.#origin.dataReads - readsBefore, performance.now() - beganMs)
   }
@@ -127,7 +127,7 @@ class BrowserLoad {
     for (const tabsOfBrowser of BROWSERS) {
       const context = await this.#options.browser.newContext({
         viewport: VIEWPORT,
-        // Left alone, Chromium asks no proxy for what this machine has itself.
+        // By default, Chromium bypasses the proxy for addresses of this machine.
         ...(proxy === undefined ? {} : { proxy: { server: proxy, bypass: '<-loopback>' } }),
       })
       for (const refreshes of tabsOfBrowser) tabs.push(await this.#open(context, tabs.length, refreshes))
@@ -157,7 +157,7 @@ class BrowserLoad {
     return { page, load, judge }
   }
 
-  /** Until enough has been read; then until nothing is under way. */
+  /** Runs until enough has been read, and then until nothing is under way. */
   async #follow(tabs: readonly Tab[]): Promise<void> {
     const { reads, onProgress } = this.#options
     const deadlineMs = performance.now() + reads * READ_MS_MAX

@@ -1,14 +1,15 @@
 /**
- * What readers see through a tree of caches, by three ways of reading, in the simulator:
+ * What readers see through a tree of caches in the simulator, with three ways of reading:
  * - plain: as the web does;
- * - revalidate: the thesis, 3.8. What the set of changes names is asked for with a revalidation;
- * - freshet: what changed at position b is asked for as `?at=b`.
+ * - revalidate: the thesis, 3.8. A read revalidates what the set of changes names;
+ * - freshet: a read requests what changed at position b as `?at=b`.
  *
- * Shared caches are of two kinds. Some ignore the wish for a revalidation, as Varnish and nginx do; some honour it, but
- * join it to an older request under way, as Squid with collapsed forwarding does. Both serve past expiry and go back.
+ * Shared caches are of two kinds. Some ignore a request to revalidate, as Varnish and nginx do. Some honour it, but join it
+ * to an older request under way, as Squid with collapsed forwarding does. Both kinds serve copies past their expiry and may
+ * return to an older copy.
  *
- * Then freshet alone, behind caches that have two or three faults each, drawn at random: they leave out queries, remove
- * positions, keep heads, hide ages, override lifetimes. There a read is right, or fails with CACHE_UNTRUSTWORTHY.
+ * Then freshet alone, behind caches with two or three faults each, drawn at random: they drop queries, remove positions, keep
+ * heads, hide ages, override lifetimes. Behind these, a read is correct, or it fails with CACHE_UNTRUSTWORTHY.
  */
 
 import { type CacheBehaviour, drawFaults, MIXES, type Mix, type Strategy } from '../../coherence-simulator/mix.js'
@@ -33,7 +34,7 @@ interface Point {
 interface FaultyPoint {
   readonly seed: number
   readonly reads: number
-  /** Answers that broke a promise, whichever. */
+  /** Answers that broke any of the promises. */
   readonly violations: number
   /** Reads that failed with CACHE_UNTRUSTWORTHY. */
   readonly refused: number
@@ -106,7 +107,7 @@ function toResult(points: readonly Point[], faulty: readonly FaultyPoint[]): Exp
     summary: { reads: points.reduce((sum, point) => sum + point.reads, 0), ...sumsOf(faulty) },
     points: [...points, ...faulty],
     tables: [
-      { title: 'Reads through three rows of caches', columns, rows },
+      { title: 'Reads through three layers of caches', columns, rows },
       {
         title: 'Freshet, behind caches with two or three faults each',
         columns: ['drawn from', 'reads', 'broke a promise', 'refused'],
@@ -131,7 +132,7 @@ function verdictOnFaulty(faulty: readonly FaultyPoint[]): Verdict {
   const { faultyReads, faultyViolations, faultyRefused } = sumsOf(faulty)
   const trace = faulty.find(point => point.trace !== undefined)?.trace
   return {
-    claim: 'behind caches with several faults at once a read keeps every promise, or is refused',
+    claim: 'behind caches with several faults at once, a read keeps every promise or is refused',
     holds: faultyViolations === 0 && faultyRefused > 0,
     detail: `${faultyViolations} of ${faultyReads} broke one, ${faultyRefused} were refused${trace ? `\n${trace}` : ''}`,
   }
@@ -140,8 +141,8 @@ function verdictOnFaulty(faulty: readonly FaultyPoint[]): Verdict {
 function staleChart(points: readonly Point[]): ExperimentResult['plots'][number]['chart'] {
   return {
     kind: 'bars',
-    title: 'Stale reads by way of reading',
-    subtitle: 'a read is stale if it misses what was committed longer ago than its mode allows',
+    title: 'Stale reads by kind of read',
+    subtitle: 'a read is stale if it misses a commit older than its mode allows',
     y: { name: 'share of all reads', percent: true, min: 0 },
     categories: KINDS.map(kind => `caches ${kind}`),
     series: STRATEGIES.map(strategy => ({
@@ -160,17 +161,17 @@ function verdictsOf(points: readonly Point[]): Verdict[] {
   const hits = freshet.map(({ hitShare }) => formatPercent(hitShare)).join(' and ')
   return [
     {
-      claim: 'no read under freshet is stale, whatever the caches do',
+      claim: 'no freshet read is stale, whatever the caches do',
       holds: freshet.every(({ staleReads }) => staleReads === 0),
       detail: `0 of ${freshet.reduce((sum, { reads }) => sum + reads, 0)} expected, ${freshet.map(({ staleReads }) => staleReads).join(' and ')} found`,
     },
     {
-      claim: 'revalidating what changed does not help through caches that ignore it',
+      claim: 'revalidating what changed does not help through caches that ignore revalidation',
       holds: ignored.staleReads > 0.01 * ignored.reads,
       detail: `${formatPercent(ignored.staleReads / ignored.reads)} of the reads are stale`,
     },
     {
-      claim: 'caches answer most reads under freshet',
+      claim: 'caches answer most freshet reads',
       holds: freshet.every(({ hitShare }) => hitShare > 0.6),
       detail: `${hits} of the reads`,
     },

@@ -1,12 +1,12 @@
 /**
- * What readers see through real caches, while everything goes wrong that may: writers past the caches and through them,
- * answers that come late, purges that race with fills, caches that are killed, a server that is killed. Sessions of the
- * real client are held to what they promise, and plain reads under the same load to the same staleness.
+ * What readers see through real caches under every kind of fault: writers that bypass the caches and writers that use them,
+ * late answers, purges that race with fills, killed caches, a killed server. Sessions of the real client must keep their
+ * promises. Plain reads under the same load are held to the same staleness.
  *
- * Half of the reads are made with a lifetime longer than the run, so that nothing is ever fetched anew by itself; half
- * with one so short that copies die and changes leave the window all the time.
+ * Half of the reads are made with a lifetime longer than the run, so that no copy expires. The other half are made with a
+ * lifetime so short that copies expire and changes leave the window all the time.
  *
- * Processes and time are real: the seed repeats what is asked for, written and killed, but not how the races end.
+ * Processes and time are real: the seed repeats what is read, written and killed, but not how the races end.
  */
 import { withCaches } from '../../caches/require-caches.js'
 import { TOPOLOGIES } from '../../caches/topology.js'
@@ -30,7 +30,7 @@ const FULL = {
   faults: { intervalMs: 5_000, countMax: 1_000 },
   hitShareMin: 0.5,
 }
-/** Each cache with one of the lifetimes, in turn. So few reads that filling the caches is a good part of the work. */
+/** Each cache with one of the lifetimes, in turn. With this few reads, filling the caches is a large part of the work. */
 const QUICK = { readsInAll: 10_000, plainReads: 500, faults: { intervalMs: 300, countMax: 1 }, hitShareMin: 0.1 }
 
 export const coherence: Experiment = {
@@ -111,15 +111,15 @@ function verdictsOf(results: readonly LoadResult[], hitShareMin: number): Verdic
   const reads = sumOf(results, result => result.checkedReads)
   const hits = results.map(({ hitShare }) => hitShare)
   return [
-    noneIsStale('no read of a session is older than promised, whatever stands between', results),
-    plainReadsAreStale('through every one of these caches plain reads are stale', results, 'them'),
+    noneIsStale('no session read is older than promised, whichever caches it passes', results),
+    plainReadsAreStale('through every one of these caches, some plain reads are stale', results, 'them'),
     {
-      claim: 'caches answer a good part of the reads',
+      claim: 'caches answer a large part of the reads',
       holds: hits.every(share => share > hitShareMin),
       detail: `${rangeOf(hits)} of the requests`,
     },
     {
-      claim: 'hardly a read goes unanswered, though servers and caches are killed',
+      claim: 'almost every read gets an answer, although servers and caches are killed',
       holds: failed < 0.01 * reads,
       detail: `${failed} of ${reads}`,
     },

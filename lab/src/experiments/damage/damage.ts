@@ -1,6 +1,6 @@
 /**
- * Bytes of the embedded store's file are flipped at random, one by one and many together. What is then read must be right, or be refused with
- * STORE_DAMAGED; nothing may be served that was never written, and nothing that was written may be left out.
+ * Flips bytes in the file of the embedded store at random, one by one and many together. A later read must be right, or be
+ * refused with STORE_DAMAGED. The store must serve nothing that was never written, and leave out nothing that was written.
  */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
@@ -9,7 +9,7 @@ import { inTemporaryFolder } from '../../harness/temporary-folder.js'
 
 const FULL = { files: 50, flips: 200 }
 const QUICK = { files: 3, flips: 40 }
-/** A judgement takes some 50 ms; one that takes this long hangs. */
+/** Judging a flip takes some 50 ms; a process that takes this long hangs. */
 const HANGS_MS = 120_000
 
 const OUTCOMES = ['harmless', 'refused', 'reported', 'wrong', 'crashed'] as const
@@ -22,7 +22,7 @@ interface Judged {
 }
 
 export const damage: Experiment = {
-  source: 'our own: what a disk that flips bits must not do to readers',
+  source: 'our own: a disk that flips bits must not give readers wrong data',
   async run(context) {
     const { files, flips } = context.quick ? QUICK : FULL
     const single = new Map<Outcome, number>()
@@ -55,17 +55,17 @@ export const damage: Experiment = {
       plots: [],
       verdicts: [
         {
-          claim: 'a flipped byte is harmless or detected',
+          claim: 'every flipped byte is harmless or detected',
           holds: served === 0,
           detail: served === 0 ? `${count('harmless')} harmless, ${detected} detected` : wrong.slice(0, 5).join('; '),
         },
-        { claim: 'the flips hit what is in use', holds: detected > 0, detail: `${detected} of ${files * flips}` },
+        { claim: 'the flips hit bytes in use', holds: detected > 0, detail: `${detected} of ${files * flips}` },
       ],
     }
   },
 }
 
-/** Goes on after the flip at which a process ended. */
+/** Resumes after the flip at which a process ended. */
 function judgeFile({ seed }: ExperimentContext, file: number, flips: number): Promise<readonly Judged[]> {
   return inTemporaryFolder('damage', async path => {
     const judged: Judged[] = []

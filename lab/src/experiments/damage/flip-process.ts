@@ -1,4 +1,4 @@
-/** Judges the flips of one data file, in a process of its own: whatever LMDB does with a damaged page ends this one alone. */
+/** Judges the flips of one data file, in its own process: if LMDB crashes on a damaged page, only this process ends. */
 import { DamagedFiles, type Flip } from '@freshet/engines/under-test/damaged-files'
 import { createRandom } from '../../harness/random.js'
 
@@ -8,7 +8,7 @@ const random = createRandom(Number(seed))
 const below = (limit: number) => random.below(limit)
 const files = await DamagedFiles.make(path, below, 400)
 const all: readonly Flip[] = Array.from({ length: Number(flips) }, () => files.randomFlip(below))
-// Each by itself, and then all of them together.
+// Each flip by itself, and then all of them together.
 const rounds = [...all.map(flip => [flip]), all]
 for (const [i, round] of rounds.entries()) {
   if (i < Number(from)) continue

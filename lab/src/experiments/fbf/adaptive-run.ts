@@ -1,4 +1,4 @@
-/** One run of an adapting forgetful filter under a varying load, beside an exact record of what it must remember. */
+/** One run of an adapting forgetful filter under a varying load, compared with an exact record of what it must remember. */
 import { createForgetfulBloom, type ForgetfulBloom } from '@freshet/bloom'
 import type { Progress } from '../../harness/experiment.js'
 import { LiteralForgetful, type LiteralOptions } from './literal-forgetful.js'
@@ -8,7 +8,7 @@ import { type LoadPoint, loadAt, runLoad } from './varying-load.js'
 export const SIZE = { bits: 6250, hashes: 5 }
 export const START = { pastFilters: 1, refreshMs: 11_000 }
 export const TARGET_RATE = 0.01
-/** The clients' retry window; the paper names none for this figure, and (N + 1) t is 22 s to begin with. */
+/** The clients' retry window. The paper names none for this figure; (N + 1) t starts at 22 s. */
 export const WINDOW_MS = 20_000
 export const SAMPLE_MS = 250
 
@@ -89,7 +89,7 @@ export interface LiteralRun {
   /** Ids that were denied at least once while younger than the window. */
   readonly denied: number
   readonly filtersMax: number
-  /** By its own estimate. */
+  /** By the filter's own estimate. */
   readonly rateMax: number
 }
 

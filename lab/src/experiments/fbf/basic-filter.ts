@@ -1,10 +1,10 @@
 /**
- * The basic forgetful filter (one past filter) of figures 8 to 10, filled as we read the paper: it says only that all
- * elements are inserted and then absent ones asked for.
+ * The basic forgetful filter (one past filter) of figures 8 to 10, filled as we read the paper. The paper only says that all
+ * elements are inserted, and that absent ones are looked up afterwards.
  *
- * We insert n elements evenly over two refresh periods and ask just before the second refresh, so that future and past
- * hold n/2 and present holds n. That is the reading under which the paper's own figure (the optimised check errs 90%
- * less than the simple one at 300 elements) comes out; had all come within one period, past would be empty.
+ * We insert n elements evenly over two refresh periods and look up just before the second refresh, so that future and past
+ * hold n/2 and present holds n. This reading reproduces the paper's own figure: the optimised check errs 90% less than the
+ * simple one at 300 elements. If all elements had come within one period, past would be empty.
  */
 import { createForgetfulBloom, expectedRate, type FilterSize, type ForgetfulBloom } from '@freshet/bloom'
 import type { Random } from '../../harness/random.js'
@@ -13,7 +13,7 @@ import { ABSENT, INSERTED, numberedKey } from './numbered-key.js'
 
 /** t */
 const REFRESH_MS = 5000
-/** What the paper asks of each filter. */
+/** The number of lookups per filter in the paper. */
 const PROBES_PER_FILTER = 200_000
 const ASKED_AT_MS = 2 * REFRESH_MS - 1
 
@@ -21,7 +21,7 @@ export interface BasicSettings {
   readonly size: FilterSize
   readonly elements: number
   readonly check: 'simple' | 'optimised'
-  /** Filters with seeds of their own, over which the rates are averaged. */
+  /** Filters with different seeds. The rates are averages over them. */
   readonly filters: number
   readonly sharedHashes?: boolean
 }
@@ -30,7 +30,7 @@ export interface BasicRate {
   readonly elements: number
   readonly bits: number
   readonly measured: MeasuredRate
-  /** For the optimised check the filter's own estimate, equation 2, from the numbers of keys it holds. */
+  /** For the optimised check, the filter's own estimate: equation 2, from the numbers of keys it holds. */
   readonly calculated: number
 }
 

@@ -1,4 +1,4 @@
-/** Figures 9 and 10 ask one question, along two axes: does the estimate of section IV match the measured rate? */
+/** Figures 9 and 10 test one claim along two axes: the estimate of section IV matches the measured rate. */
 import type { Line } from '../../harness/chart.js'
 import type { Experiment, ExperimentContext, ExperimentResult, Table, Verdict } from '../../harness/experiment.js'
 import { formatPercent } from '../../harness/table.js'
@@ -68,7 +68,7 @@ function toTable(points: readonly BasicRate[], agreements: readonly Agreement[],
     agreements[i]!.resolved ? 'within 20%' : 'within chance',
   ])
   return {
-    title: 'Estimated (equation 2) and measured false-positive rate; the paper shows curves that match, no figures',
+    title: 'Estimated (equation 2) and measured false-positive rate; the paper shows matching curves without numbers',
     columns: [axis.name, 'estimated', 'measured', '± 3 sigma', 'positives', 'probes', 'deviation', 'tested'],
     rows,
   }
@@ -98,7 +98,7 @@ function toVerdict(agreements: readonly Agreement[]): Verdict {
       'the estimate lies within 20% of the measured rate, or within three standard errors where positives are rare',
     holds: resolved.length > 0 && agreements.every(agreement => agreement.holds),
     detail:
-      `at most ${formatPercent(worst)} away at the ${resolved.length} points where chance is smaller than that, ` +
+      `at most ${formatPercent(worst)} off at the ${resolved.length} points where chance is smaller than that, ` +
       `within chance at the other ${agreements.length - resolved.length}`,
   }
 }

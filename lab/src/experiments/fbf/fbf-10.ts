@@ -1,6 +1,6 @@
 /**
- * The estimate of the false-positive rate against measurement, by the size of each filter: 300 elements, 5000 to 30 000
- * bits. The rate falls by four orders of magnitude on the way; the largest filters err too rarely to be measured.
+ * The estimate of the false-positive rate and the measured rate, by the size of each filter: 300 elements, 5000 to 30 000
+ * bits. The rate falls by four orders of magnitude over that range; the largest filters err too rarely to be measured.
  */
 import type { Experiment } from '../../harness/experiment.js'
 import { createEstimateFigure } from './estimate-agreement.js'

@@ -1,9 +1,9 @@
 /**
  * The refresh period as a control knob: basic forgetful filters that differ in t, under a growing load.
  *
- * The paper gives 5000 elements and exponential growth, not from where to where. We take seven doublings, 1 to 128
- * operations per second. Its factor of about 1000 between t = 5 s and t = 1 s at 100 op/s lies between what such growth
- * gives and what a steady load would: rates near 10^-7 can only have been calculated, as ours are.
+ * The paper states 5000 elements and exponential growth, but not the first and last rate. We take seven doublings, 1 to 128
+ * operations per second. The paper's factor of about 1000 between t = 5 s and t = 1 s at 100 op/s lies between the factors
+ * for such growth and for a steady load. Rates near 10^-7 can only have been calculated, as ours are.
  */
 import type { Line } from '../../harness/chart.js'
 import type { Experiment, ExperimentContext, ExperimentResult, Table, Verdict } from '../../harness/experiment.js'
@@ -39,7 +39,7 @@ function measureAll(context: ExperimentContext): Point[] {
   }))
 }
 
-/** What the factor would be had the load always been 100 op/s. */
+/** The factor if the load had always been 100 op/s. */
 function steadyFactor({ random }: ExperimentContext): number {
   const rates = [5000, 1000].map(refreshMs => {
     const filter = { ...SIZE, pastFilters: 1, refreshMs }
@@ -96,7 +96,7 @@ function factorsTable(points: readonly Point[], steady: number): Table {
     refreshMs === 5000 ? PAPER_FACTOR : undefined,
     refreshMs === 5000 ? steady : undefined,
   ])
-  const columns = ['refresh period', 'rate', 'times that of 1 s', 'paper', 'had the load been steady']
+  const columns = ['refresh period', 'rate', 'times that of 1 s', 'paper', 'at a steady load']
   return { title: `At ${QUOTED_RATE} operations per second`, columns, rows }
 }
 
@@ -116,7 +116,7 @@ function sameOrder(points: readonly Point[]): Verdict {
     return rates.every((value, i) => i === 0 || value < rates[i - 1]!)
   })
   return {
-    claim: 'at every load a shorter refresh period means a lower rate',
+    claim: 'at every load, a shorter refresh period means a lower rate',
     holds: ordered,
     detail: `t = ${REFRESHES_MS.map(refreshMs => refreshMs / 1000).join(' > ')} s from ${RATES_PER_SECOND[0]} to ${RATES_PER_SECOND.at(-1)} op/s`,
   }
@@ -124,8 +124,8 @@ function sameOrder(points: readonly Point[]): Verdict {
 
 function sameFactor(factor: number, steady: number): Verdict {
   return {
-    claim: 'at 100 op/s t = 5 s has about 1000 times the rate of t = 1 s',
+    claim: 'at 100 op/s, t = 5 s has about 1000 times the rate of t = 1 s',
     holds: factor > PAPER_FACTOR / 3.2 && factor < PAPER_FACTOR * 3.2,
-    detail: `${factor.toFixed(0)} times, paper about ${PAPER_FACTOR}; ${steady.toFixed(0)} had the load been steady`,
+    detail: `${factor.toFixed(0)} times, paper about ${PAPER_FACTOR}; ${steady.toFixed(0)} at a steady load`,
   }
 }

@@ -3,11 +3,11 @@
  * load.
  *
  * The paper's "3000 elements, with a steady increase in the workload" and its figure at 100 op/s fit together in one
- * way: a load that grows linearly from nothing reaches 100 op/s with its 3000th element, after 60 s. With that the
- * paper's factor comes out. It also shows what the gain consists of: only the oldest filter answers alone, and with more
- * filters it dates from a time when the load was low; with 12 and more it dates from the very first elements. Once
- * the load has been steady for longer than the filters reach back, more filters at the same t only add pairs that may
- * err: the rate rises. What then helps is to shorten t so that the window stays the same, which is what adaptation does.
+ * way: a load that grows linearly from zero reaches 100 op/s with its 3000th element, after 60 s. That reproduces the
+ * paper's factor. It also shows where the gain comes from. Only the oldest filter answers alone, and with more filters it
+ * dates from a time when the load was low; with 12 and more it dates from the very first elements. Once the load has been
+ * steady for longer than the filters reach back, more filters at the same t only add pairs that may err, and the rate
+ * rises. Then it helps to shorten t so that the window stays the same, which is what adaptation does.
  */
 import type { Line } from '../../harness/chart.js'
 import type { Experiment, ExperimentContext, ExperimentResult, Table, Verdict } from '../../harness/experiment.js'
@@ -23,7 +23,7 @@ const LOAD = linearLoad({ lastPerSecond: 100, operations: 3000 })
 const QUOTED_RATE = 100
 const PAPER_FACTOR = 5.5
 const STEADY_MS = 200_000
-/** (N + 1) t of the smallest. */
+/** (N + 1) t of the smallest filter. */
 const WINDOW_MS = 2 * REFRESH_MS
 
 interface Point extends LoadedRate {
@@ -135,11 +135,11 @@ function estimatedLine(points: readonly Point[], filters: number): Line {
   }
 }
 
-/** 12 and 24 filters do the same here, up to chance, since both reach back to the first elements. */
+/** 12 and 24 filters have the same rate here, up to chance, since both reach back to the first elements. */
 function sameOrder(points: readonly Point[]): Verdict {
   const rates = FILTERS.map(filters => pointAt(points, filters).estimated)
   return {
-    claim: 'at 100 op/s more filters mean a lower rate',
+    claim: 'at 100 op/s, more filters mean a lower rate',
     holds: Math.abs(rates[0]! / rates[1]! - 1) < 0.03 && rates[1]! < rates[2]! && rates[2]! < rates[3]!,
     detail: FILTERS.map((filters, i) => `${filters}: ${formatPercent(rates[i]!)}`).join(', '),
   }
@@ -149,7 +149,7 @@ function sameFactor(points: readonly Point[]): Verdict {
   const estimated = pointAt(points, 3).estimated / pointAt(points, 24).estimated
   const measured = pointAt(points, 3).measured.rate / pointAt(points, 24).measured.rate
   return {
-    claim: 'at 100 op/s 3 filters have several times the rate of 24',
+    claim: 'at 100 op/s, 3 filters have several times the rate of 24',
     holds: estimated > PAPER_FACTOR / 2 && estimated < PAPER_FACTOR * 2,
     detail: `${estimated.toFixed(1)} times, measured ${measured.toFixed(1)}, paper ${PAPER_FACTOR}`,
   }
@@ -158,10 +158,10 @@ function sameFactor(points: readonly Point[]): Verdict {
 function onlyWhileGrowing(steady: readonly SteadyPoint[]): Verdict {
   const [most, least] = [steady[0]!, steady.at(-1)!]
   return {
-    claim: 'at a steady load more filters help only if t shrinks so that the window stays the same',
+    claim: 'at a steady load, more filters help only if t shrinks so that the window stays the same',
     holds: most.sameRefresh > least.sameRefresh && most.sameWindow < least.sameWindow,
     detail:
-      `from 3 to 24 filters ${formatPercent(least.sameRefresh)} becomes ${formatPercent(most.sameRefresh)} at the same t ` +
-      `and ${formatPercent(most.sameWindow)} at the same window`,
+      `from 3 to 24 filters, ${formatPercent(least.sameRefresh)} becomes ${formatPercent(most.sameRefresh)} at the same t ` +
+      `and ${formatPercent(most.sameWindow)} for the same window`,
   }
 }

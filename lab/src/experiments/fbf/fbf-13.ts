@@ -2,11 +2,11 @@
  * Adaptation: a forgetful filter that keeps its false-positive rate below a target while the load varies, starting from
  * 3 filters and t = 11 s.
  *
- * The paper plots one run and names neither its load nor its target; ours is in adaptive-run.ts. Two things are checked
- * that the paper does not show: the rate is also measured, not only estimated, and no id younger than the retry window is
- * ever denied. The paper's own algorithms, run to the letter beside ours, do deny such ids.
+ * The paper plots one run and names neither its load nor its target; ours are in adaptive-run.ts. The experiment checks two
+ * things that the paper does not show: the rate is also measured, not only estimated, and no id younger than the retry
+ * window is ever denied. The paper's own algorithms, run to the letter beside ours, do deny such ids.
  *
- * Then the same load is sent to a real server whose memory of operations is such a filter, some of it twice.
+ * Then the same load goes to a real server whose memory of operations is such a filter; some of it is sent twice.
  */
 
 import { setTimeout as delay } from 'node:timers/promises'
@@ -41,10 +41,10 @@ import { runLoad } from './varying-load.js'
 const ADAPT_EVERY_MS = 1000
 const PAPER_STATES = 'paper: 3 filters, 11 s; at 16 s 6, 10 s; at 19 s 4, 13 s; at 28 s 8, 12 s'
 
-/** Six filters that reach back a little further than the window, to show algorithm 2 by itself. */
+/** Six filters that reach back slightly further than the window, to show algorithm 2 by itself. */
 const FIXED = { pastFilters: 4, refreshMs: 4200 }
 
-/** Of the server's time: quick is so many times as fast. */
+/** How many times faster than real time the load runs. */
 const SPEED = { full: 1, quick: 8 }
 const SERVED_RETRY_SHARE = 0.2
 
@@ -86,7 +86,7 @@ async function runServed(speed: number, random: Random, progress: Progress): Pro
   runLoad(LOAD, SAMPLE_MS, {
     onOperation: (id, atMs) => {
       all.push({ id, atMs: atMs / speed })
-      // Early enough that the window is not over when it arrives.
+      // Early enough to arrive before the window ends.
       const laterMs = 0.8 * random.float() * WINDOW_MS
       if (random.float() < SERVED_RETRY_SHARE) all.push({ id, atMs: (atMs + laterMs) / speed })
     },
@@ -116,7 +116,7 @@ async function runServed(speed: number, random: Random, progress: Progress): Pro
 
 function toResult(run: AdaptiveRun, literal: LiteralRuns, probes: number, served: ServedRun): ExperimentResult {
   const { samples } = run
-  // A single measured sample is off by chance; three standard errors are allowed for it.
+  // Chance can raise a single measured sample, so it gets three standard errors.
   const measuredMax = TARGET_RATE + 3 * Math.sqrt(TARGET_RATE / probes)
   return {
     summary: {
@@ -184,13 +184,13 @@ function denialsTable(run: AdaptiveRun, { adaptive, printedCheck, correctedCheck
   const filtersMax = Math.max(...run.samples.map(sample => sample.filters))
   const rateMax = formatPercent(Math.max(...run.samples.map(sample => sample.estimated)))
   return {
-    title: `Ids denied while younger than ${WINDOW_MS / 1000} s, the retry window, by exact sets in place of the paper's filters`,
-    columns: ['algorithm', 'ids', 'checks', 'ids denied', 'filters at most', 'rate at most'],
+    title: `Ids denied within the retry window of ${WINDOW_MS / 1000} s, with exact sets instead of Bloom filters`,
+    columns: ['algorithm', 'ids', 'checks', 'ids denied', 'most filters', 'highest rate'],
     rows: [
       ['ours, adaptive', run.operations, run.checks, run.denied, filtersMax, rateMax],
       literalRow('paper, adaptive (algorithm 3)', adaptive),
       literalRow('paper, 6 filters, t = 4.2 s, check as printed (algorithm 2)', printedCheck),
-      literalRow('the same, oldest filter asked alone', correctedCheck),
+      literalRow('the same, with the oldest filter checked alone', correctedCheck),
     ],
   }
 }
@@ -246,7 +246,7 @@ function staysBelow(what: 'estimated' | 'measured', longestMs: number): Verdict 
   return {
     claim: `the ${what} rate is never above its target for longer than one adaptation period`,
     holds: longestMs <= ADAPT_EVERY_MS,
-    detail: longestMs === 0 ? 'never above it' : `at most ${longestMs} ms at a time`,
+    detail: longestMs === 0 ? 'never above the target' : `at most ${longestMs} ms at a time`,
   }
 }
 
@@ -254,7 +254,7 @@ function adapts(samples: readonly Sample[]): Verdict {
   const most = Math.max(...samples.map(sample => sample.filters))
   const last = samples.at(-1)!
   return {
-    claim: 'filters are added under load and given back afterwards',
+    claim: 'filters are added under load and removed afterwards',
     holds: most > 3 && last.filters < most / 2,
     detail: `from 3 to ${most} and back to ${last.filters}`,
   }
@@ -265,7 +265,7 @@ function keepsWindow(samples: readonly Sample[]): Verdict {
   return {
     claim: '(N + 1) t stays above the retry window',
     holds: reachMs > WINDOW_MS,
-    detail: `${reachMs / 1000} s at the least, window ${WINDOW_MS / 1000} s`,
+    detail: `${reachMs / 1000} s at least, window ${WINDOW_MS / 1000} s`,
   }
 }
 
@@ -281,9 +281,9 @@ function deniesNone(run: AdaptiveRun, literal: LiteralRuns): Verdict {
 
 function departuresMatter({ adaptive, printedCheck, correctedCheck }: LiteralRuns): Verdict {
   return {
-    claim: "the paper's algorithms as printed do deny ids that they must know",
+    claim: "the paper's algorithms, as printed, deny ids that they must know",
     holds: adaptive.denied > 0 && printedCheck.denied > 0 && correctedCheck.denied === 0,
-    detail: 'empty filters behind the oldest one leave its ids without a witness; so does not asking it alone',
+    detail: 'empty filters behind the oldest leave its ids without a second match; so does not checking it alone',
   }
 }
 
@@ -292,17 +292,17 @@ function servedTable({ speed, counted, rates }: ServedRun): Table {
   const rateMax = formatPercent(Math.max(...rates.map(({ rate }) => rate)))
   return {
     title: `A real server with this filter, ${speed === 1 ? 'in real time' : `${speed} times as fast`}`,
-    columns: ['operations', 'counter', 'counted twice', 'never', 'rate at most'],
+    columns: ['operations', 'counter', 'counted twice', 'not counted', 'highest rate'],
     rows: [[operations, value, overCount, underCount, rateMax]],
   }
 }
 
 function servedChart({ rates }: ServedRun): LinesChart {
   return chartBesideTarget({
-    title: 'False-positive rate that a real server tells of, under the same load',
+    title: 'False-positive rate that a real server reports, under the same load',
     subtitle: 'GET /idempotency, compact memory with the same filter',
     x: { name: 'seconds of the load', min: 0 },
-    series: [{ name: 'told', style: 'solid', points: rates.map(({ second, rate }) => [second, rate]) }],
+    series: [{ name: 'reported', style: 'solid', points: rates.map(({ second, rate }) => [second, rate]) }],
   })
 }
 
@@ -314,18 +314,18 @@ function servedStaysBelow({ rates }: ServedRun): Verdict {
     if (since !== undefined) longest = Math.max(longest, second - since)
   }
   return {
-    claim: "a real server's rate is above its target for no longer than an adaptation period",
+    claim: "a real server's rate is above its target for at most one adaptation period",
     holds: longest <= ADAPT_EVERY_MS / 1000,
     detail: `for ${longest.toFixed(2)} s of the load at most, in ${rates.length} samples`,
   }
 }
 
-/** A new operation may be taken for an old one, as often as the rate says; three standard errors are allowed. */
+/** The server may take a new operation for an old one, as often as the rate says; three standard errors are allowed. */
 function servedCountsOnce({ counted }: ServedRun): Verdict {
   const { operations, overCount, underCount, twiceInTime, value } = counted
   const neverMax = operations * TARGET_RATE + 3 * Math.sqrt(operations * TARGET_RATE)
   return {
-    claim: 'a real server counts no retry again, and loses no more than the rate says',
+    claim: 'a real server counts no retry twice, and loses no more operations than the rate allows',
     holds: twiceInTime === 0 && underCount <= neverMax && value === operations + overCount - underCount,
     detail: `${twiceInTime} of ${operations} counted twice, ${underCount} never (${formatPercent(underCount / operations)})`,
   }

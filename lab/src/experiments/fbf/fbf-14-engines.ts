@@ -1,6 +1,7 @@
 /**
- * As `fbf-14`, with the data in an engine: two servers over PostgreSQL and Redis, each with a replica, over MariaDB and over SQLite, behind HAProxy;
- * servers and replicas are killed at random moments. With ids every operation counts once, without them some count twice.
+ * As `fbf-14`, with the data in an engine: two servers behind HAProxy, over PostgreSQL and Redis, each with a replica, over
+ * MariaDB and over SQLite. Servers and replicas are killed at random moments. With operation ids every operation counts once;
+ * without them some count twice.
  */
 import { startFleetOrigin } from '../../caches/fleet-origin.js'
 import type { CounterResult } from '../../counter-load/counter-tally.js'
@@ -18,7 +19,7 @@ const LOAD = { clients: 16, counters: 50, faultShare: 0.1 }
 interface Run extends CounterResult {
   readonly engine: EngineName
   readonly hasIds: boolean
-  /** Of those kills, so many were of the replica; undefined if there is none. */
+  /** The number of these kills that hit the replica; undefined without a replica. */
   readonly replicaKills: number | undefined
   readonly replicaReads: number
 }
@@ -77,13 +78,13 @@ function toResult(runs: readonly Run[]): ExperimentResult {
             'doubled',
             'late',
             'kills',
-            'of the replica',
+            'kills of the replica',
             'its reads',
             'reads',
             'wrong',
             'replays',
           ],
-          ...['counted too much', 'error'],
+          ...['overcounted', 'error'],
         ],
         rows: runs.map(run => [
           ...[
@@ -104,25 +105,24 @@ function toResult(runs: readonly Run[]): ExperimentResult {
     plots: [{ name: 'error-by-engine', chart: toChart(withIds, without) }],
     verdicts: [
       {
-        claim:
-          'with ids every acknowledged operation counts exactly once, whichever server answered, and whichever was killed',
+        claim: 'with ids, every acknowledged operation counts exactly once, whichever server answered or was killed',
         holds: error === 0 && withIds.every(run => run.sharedAnswers === 0 && run.replays > 0),
         detail: `${formatPercent(error)} off after ${operations} operations`,
       },
       {
-        claim: 'the replicas of PostgreSQL and Redis are read from, and were killed, too',
+        claim: 'the replicas of PostgreSQL and Redis served reads and were killed, too',
         holds: replicated.length > 0 && replicated.every(run => run.replicaReads > 0 && run.replicaKills! > 0),
         detail: replicated
           .map(run => `${run.engine}: killed ${run.replicaKills}, reads ${run.replicaReads}`)
           .join(', '),
       },
       {
-        claim: 'whoever reads meanwhile misses nothing that was acknowledged before, and sees nothing twice',
+        claim: 'concurrent readers miss no acknowledged operation, and see none twice',
         holds: withIds.every(run => run.reads > 0 && run.wrongReads === 0),
         detail: withIds.map(run => `${run.engine}: ${run.wrongReads} of ${run.reads} wrong`).join(', '),
       },
       {
-        claim: 'the same load without ids miscounts',
+        claim: 'without ids, the same load miscounts',
         holds: without.every(run => run.error > 0),
         detail: without.map(run => `${run.engine} ${formatPercent(run.error)}`).join(', '),
       },

@@ -1,14 +1,14 @@
 /**
- * Counters whose clients retry: with ids every operation counts once, without them some count twice.
+ * Counters whose clients retry: with operation ids every operation counts once; without them some count twice.
  *
- * The paper has ten simulated nodes and a share of the increments retried; 6% of the count is wrong without its filter.
- * Here it is the real server over its embedded store, a process of its own that is killed (-9) at random moments, and
- * clients that get to it through a network that loses requests and replies, doubles them, and holds them up until their
- * retries have overtaken them. They add one by one, in batches and in commits, half of them with ids as our SDK makes
- * them, half with foreign ones, and send again until they have an answer. So what the counters must be is known exactly.
+ * The paper has ten simulated nodes and retries a share of the increments; without its filter, 6% of the count is wrong.
+ * Here, the real server runs over its embedded store in its own process, which is killed (-9) at random moments. Clients
+ * reach it through a network that loses requests and replies, doubles them, and holds them up until their retries have
+ * overtaken them. The clients add one by one, in batches and in commits, half of them with ids as our SDK makes them, half
+ * with foreign ones, and resend until they get an answer. So the correct value of every counter is known exactly.
  *
- * The second part is about number: ten million operations, a tenth of them sent twice, straight to the store, since over
- * HTTP they would take hours.
+ * The second part tests scale: ten million operations, a tenth of them sent twice, straight to the store, since they would
+ * take hours over HTTP.
  */
 import { startSlowOrigin } from '../../caches/slow-origin.js'
 import type { CounterResult } from '../../counter-load/counter-tally.js'
@@ -25,7 +25,7 @@ const QUICK = { operations: 3000, kills: 3, faultShares: [0.1], many: 40_000 }
 const CLIENTS = 16
 const COUNTERS = 50
 const RETRY_SHARE = 0.1
-/** The share of the requests to which something happens that the summary is about. */
+/** The share of requests with a fault in the runs that the summary is about. */
 const FAULT_SHARE = 0.1
 const PAPER_ERROR = 0.06
 
@@ -50,7 +50,7 @@ async function measureAll({ quick, random, progress }: ExperimentContext): Promi
       const label = `${hasIds ? 'with' : 'without'} ids, ${formatPercent(faultShare)} faults`
       const onProgress = (done: number) =>
         progress(runs.length * operations + done, 2 * 2 * faultShares.length * operations, label)
-      // On disk before it is acknowledged: so there is a moment between the two in which it can be killed.
+      // Flushed to disk before it is acknowledged, so the server can be killed between the two.
       const origin = await startSlowOrigin({ settings: {}, lateShare: 0, lateMs: 0, durability: 'disk' })
       try {
         const load = { url: origin.url, random: random.fork(label), operations, clients: CLIENTS, counters: COUNTERS }
@@ -99,8 +99,8 @@ function countsTable(runs: readonly Run[]): Table {
   ])
   const columns = ['faults', 'ids', 'operations', 'requests', 'again', 'lost', 'replies lost', 'doubled', 'late']
   return {
-    title: 'Over HTTP (the paper: 0% wrong with its filter, 6% without; ours must be exactly 0)',
-    columns: [...columns, 'kills', 'replays', 'counted too much', 'error'],
+    title: 'Over HTTP (the paper: 0% wrong with its filter, 6% without; ours must be exactly 0%)',
+    columns: [...columns, 'kills', 'replays', 'overcounted', 'error'],
     rows,
   }
 }
@@ -108,7 +108,7 @@ function countsTable(runs: readonly Run[]): Table {
 function manyTable(many: ManyResult): Table {
   const mebibytes = (bytes: number) => Number((bytes / 2 ** 20).toFixed(1))
   return {
-    title: 'Straight to the embedded store, in one process, relaxed durability: over HTTP so many would take hours',
+    title: 'Straight to the embedded store, in one process, with relaxed durability (over HTTP, this would take hours)',
     columns: [
       'operations',
       'again',
@@ -132,8 +132,8 @@ function toChart(withIds: readonly Run[], without: readonly Run[]): LinesChart {
   const points = (runs: readonly Run[]) => runs.map(run => [run.faultShare, run.error] as const)
   return {
     kind: 'lines',
-    title: 'Error of counters by what the network does',
-    subtitle: `${CLIENTS} clients that retry until they are answered; the server is killed now and then`,
+    title: 'Error of counters by fault rate of the network',
+    subtitle: `${CLIENTS} clients that retry until they get an answer; the server is killed now and then`,
     x: { name: 'requests or replies lost, doubled, overtaken', percent: true, min: 0 },
     y: { name: 'error of the counters', percent: true, min: 0 },
     series: [
@@ -147,7 +147,7 @@ function toChart(withIds: readonly Run[], without: readonly Run[]): LinesChart {
 function exact(runs: readonly Run[]): Verdict {
   const wrong = sumOf(runs, run => run.unitsTooMuch + run.unitsTooLittle)
   return {
-    claim: 'with ids every acknowledged operation counts exactly once',
+    claim: 'with ids, every acknowledged operation counts exactly once',
     holds: wrong === 0 && runs.every(run => run.replays > 0 && run.kills > 0),
     detail:
       `${wrong / 100} off after ${sumOf(runs, run => run.operations)} operations, ${sumOf(runs, run => run.retries)} retries ` +
@@ -158,15 +158,15 @@ function exact(runs: readonly Run[]): Verdict {
 function ownAnswers(runs: readonly Run[]): Verdict {
   const shared = sumOf(runs, run => run.sharedAnswers)
   return {
-    claim: 'every operation is answered with what it came to itself',
+    claim: 'every answer carries the version that the operation itself produced',
     holds: shared === 0,
-    detail: `${shared} were answered with the version of another`,
+    detail: `${shared} answers carried another operation's version`,
   }
 }
 
 function wrongWithout(runs: readonly Run[]): Verdict {
   return {
-    claim: 'the same load without ids miscounts, as the paper says',
+    claim: 'without ids, the same load miscounts, as in the paper',
     holds: runs.every(run => run.error > 0),
     detail: runs.map(run => `${formatPercent(run.error)} at ${formatPercent(run.faultShare)} faults`).join(', '),
   }
@@ -175,7 +175,7 @@ function wrongWithout(runs: readonly Run[]): Verdict {
 function manyExact({ operations, retries, unitsWrong, wrongAnswers }: ManyResult): Verdict {
   return {
     claim:
-      'many operations, a tenth of them sent again: none is counted twice or forgotten, every retry has its answer',
+      'many operations, a tenth of them sent again: none is counted twice or lost, and every retry gets its answer',
     holds: unitsWrong === 0 && wrongAnswers === 0,
     detail: `${unitsWrong} off after ${operations} operations and ${retries} retries, ${wrongAnswers} wrong answers`,
   }

@@ -1,10 +1,10 @@
 /**
- * Batches of 50 additions in one request, with ids and without, to the same server in turn: what it costs that each addition
- * counts once. The paper has it at no more than 10% over plain counters.
+ * Batches of 50 additions in one request, with ids and without, to the same server in turn: what it costs to count each
+ * addition once. In the paper, it costs at most 10% over plain counters.
  *
- * The server is a process of its own and flushes each batch to disk before it answers. A round is a number of batches one
- * after the other, as in the paper; neighbouring rounds are compared, so that what slows the machine hits both. What the
- * clients do to make their requests is not counted.
+ * The server is a separate process and flushes each batch to disk before it answers. A round is a number of batches in
+ * sequence, as in the paper. Neighbouring rounds are compared, so that a slow spell of the machine hits both. The time that
+ * clients take to build their requests is not counted.
  */
 import { Agent, request } from 'node:http'
 import { startSlowOrigin } from '../../caches/slow-origin.js'
@@ -13,7 +13,7 @@ import type { Experiment, ExperimentContext, ExperimentResult } from '../../harn
 import { median } from '../../harness/side-by-side.js'
 import { formatPercent } from '../../harness/table.js'
 
-/** Many short rounds: the noise of a shared disk lasts seconds, and is divided out between neighbours. */
+/** Many short rounds: the noise of a shared disk lasts seconds, so it cancels out between neighbours. */
 const FULL = { rounds: 600, batches: 10 }
 const QUICK = { rounds: 60, batches: 4 }
 const BATCH = 50
@@ -52,7 +52,7 @@ async function measure({ quick, random, progress }: ExperimentContext, url: stri
       const sequence = ++made
       const addition = { id: `${random.below(COUNTERS)}`, add: 1 }
       if (ids === 'none') return addition
-      // What was sent before is settled: the client waits for each batch.
+      // All earlier batches are settled: the client waits for each batch.
       const settled = sequence - 1 - ((sequence - 1) % BATCH)
       const own = `f1.client-of-the-lab.${sequence}.${settled}.${Math.floor(performance.now() + madeAt)}`
       return { ...addition, key: ids === 'own' ? own : `${random.uint32().toString(36)}-${sequence}` }
@@ -71,7 +71,8 @@ async function measure({ quick, random, progress }: ExperimentContext, url: stri
 }
 
 function check(answer: string): void {
-  if (answer.includes('"error"') || answer.includes('"replayed"')) throw new Error(`Not all was added: ${answer}`)
+  if (answer.includes('"error"') || answer.includes('"replayed"'))
+    throw new Error(`The server did not apply the whole batch. It answered: ${answer}`)
 }
 
 function send(url: string, method: string, body: string, agent: Agent): Promise<string> {
@@ -125,8 +126,8 @@ function toResult(times: Times): ExperimentResult {
 function toChart(times: Times): BoxesChart {
   return {
     kind: 'boxes',
-    title: `Batches of ${BATCH} additions, each on disk before it is answered`,
-    subtitle: 'rounds in turn, one client, one server',
+    title: `Batches of ${BATCH} additions, each on disk before the server answers`,
+    subtitle: 'alternating rounds, one client, one server',
     y: { name: 'milliseconds for a batch', min: 0 },
     boxes: IDS.map(ids => ({ name: ids === 'none' ? 'no ids' : `${ids} ids`, numbers: fiveNumbers(times[ids]) })),
   }

@@ -1,13 +1,13 @@
 /**
- * A counter guarded by a forgetful filter (3 filters of 500 bits) and one guarded by a recyclable filter (one of 1500
- * bits), k = 3, while a growing share of the increments is retried.
+ * A counter guarded by a forgetful filter (3 filters of 500 bits) and a counter guarded by a recyclable filter (one of 1500
+ * bits), with k = 3, while a growing share of the increments is retried.
  *
  * The recyclable filter forgets everything each time it is emptied, and every retry that comes after that is counted
- * again: its error grows with the retries. The forgetful one only errs by false positives, which retries do not
- * cause. The paper gives neither rates nor target: ours are such that the small filters err about 1% of the time
- * (20 operations per refresh period), which is also the target at which the recyclable one is emptied.
+ * again: its error grows with the retries. The forgetful filter errs only by false positives, which retries do not cause.
+ * The paper gives neither rates nor target. Ours make the small filters err about 1% of the time (20 operations per refresh
+ * period), which is also the target at which the recyclable filter is emptied.
  *
- * The same is then done to two real servers whose memory of operations is such a filter, in real time, twenty times as fast.
+ * Two real servers whose memory of operations is such a filter then get the same load, in real time, twenty times as fast.
  */
 import { createForgetfulBloom, createRecyclableBloom } from '@freshet/bloom'
 import type { LinesChart } from '../../harness/chart.js'
@@ -26,7 +26,7 @@ const PER_SECOND = 4
 const TARGET_RATE = 0.01
 const RETRY_SHARES = [0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6]
 
-/** Of the real servers. */
+/** For the real servers. */
 const SERVED_REFRESH_MS = 250
 const SERVED_WINDOW_MS = 2 * SERVED_REFRESH_MS
 const SERVED_PER_SECOND = (PER_SECOND * REFRESH_MS) / SERVED_REFRESH_MS
@@ -76,7 +76,7 @@ function recyclableFilter(seed: bigint): RetryFilter {
 
 async function measureServed({ quick, random, progress }: ExperimentContext): Promise<ServedPoint[]> {
   const { shares, operations } = SERVED[quick ? 'quick' : 'full']
-  // A server never refuses for its rate here: the paper's would not.
+  // The server must never refuse because of its rate here: the paper's would not.
   const memory = { retentionMs: SERVED_WINDOW_MS, falsePositiveRateMax: 1 }
   const forgetful = { bits: FORGETFUL_BITS, pastFilters: 1, refreshMs: SERVED_REFRESH_MS, hashes: HASHES }
   const recyclable = { bits: RECYCLABLE_BITS, falsePositiveRateMax: TARGET_RATE, hashes: HASHES }
@@ -88,7 +88,7 @@ async function measureServed({ quick, random, progress }: ExperimentContext): Pr
   try {
     for (const [i, retryShare] of shares.entries()) {
       progress(i, shares.length, `${formatPercent(retryShare)} retried, real servers`)
-      // Retries come early enough that the window is not over when they arrive.
+      // Retries come early enough to arrive before the window ends.
       const load = { operations, perSecond: SERVED_PER_SECOND, retryShare, windowMs: 0.7 * SERVED_WINDOW_MS }
       const all = arrivals(load, random.fork(`served ${retryShare}`))
       const name = `c${i}`
@@ -101,7 +101,7 @@ async function measureServed({ quick, random, progress }: ExperimentContext): Pr
   }
 }
 
-/** The counter's error as a share of what it should be. Over- and under-counts cancel, as they do in a real counter. */
+/** The counter's error as a share of the correct value. Over- and under-counts cancel, as they do in a real counter. */
 function errorShare({ operations, overCount, underCount }: Miscount): number {
   return Math.abs(overCount - underCount) / operations
 }
@@ -121,9 +121,9 @@ function toResult(points: readonly Point[], served: readonly ServedPoint[]): Exp
     tables: [
       errorsTable(
         points,
-        "Error of the counter, and what it consists of (the paper: RBF's grows exponentially, FBF's is steady)",
+        "Error of the counter, and its parts (the paper: RBF's grows exponentially, FBF's is steady)",
       ),
-      errorsTable(served, `The same, of real servers with such filters, ${SERVED_PER_SECOND} additions a second`),
+      errorsTable(served, `The same for real servers with such filters, ${SERVED_PER_SECOND} additions a second`),
     ],
     plots: [{ name: 'error-by-retries', chart: toChart(points) }],
     verdicts: [recyclableGrows(points), forgetfulSteady(points), neverCountsTwice(points), servedAlike(served)],
@@ -153,7 +153,7 @@ function toChart(points: readonly Point[]): LinesChart {
   return {
     kind: 'lines',
     title: 'Error of a counter by share of retries',
-    subtitle: 'forgetful filter of 3 x 500 bits against a recyclable one of 1500 bits, k = 3',
+    subtitle: 'forgetful filter of 3 x 500 bits and recyclable filter of 1500 bits, k = 3',
     x: { name: 'increments retried', percent: true, min: 0 },
     y: { name: 'error of the counter', scale: 'log', percent: true },
     series: [
@@ -171,14 +171,14 @@ function recyclableGrows(points: readonly Point[]): Verdict {
   const errors = points.slice(1).map(point => errorShare(point.recyclable))
   const last = points.at(-1)!
   return {
-    claim: "the recyclable filter's error grows with the retries and passes the forgetful one's",
+    claim: "the recyclable filter's error grows with the retries and exceeds the forgetful filter's",
     holds:
       errors.every((error, i) => i === 0 || error > errors[i - 1]!) && errors.at(-1)! > 3 * errorShare(last.forgetful),
     detail: `from ${formatPercent(errors[0]!)} at 5% retried to ${formatPercent(errors.at(-1)!)} at 60%`,
   }
 }
 
-/** It even falls a little: a retry gives an increment that was wrongly dismissed a second chance. */
+/** It even falls a little: a retry gives a wrongly dismissed increment a second chance. */
 function forgetfulSteady(points: readonly Point[]): Verdict {
   const errors = points.map(point => errorShare(point.forgetful))
   const [least, most] = [Math.min(...errors), Math.max(...errors)]
@@ -192,7 +192,7 @@ function forgetfulSteady(points: readonly Point[]): Verdict {
 function neverCountsTwice(points: readonly Point[]): Verdict {
   const twice = points.reduce((sum, point) => sum + point.forgetful.overCount, 0)
   return {
-    claim: 'behind the forgetful filter no retry is ever counted again',
+    claim: 'behind the forgetful filter, no retry is ever counted again',
     holds: twice === 0,
     detail: `${twice} of ${points.reduce((sum, point) => sum + point.forgetful.operations, 0)} operations counted twice`,
   }
@@ -207,7 +207,7 @@ function servedAlike(served: readonly ServedPoint[]): Verdict {
     ),
   )
   return {
-    claim: 'a real server with the forgetful filter counts no retry again, one with the recyclable filter does',
+    claim: 'a real server counts no retry again with the forgetful filter, but does with the recyclable filter',
     holds: twice === 0 && isTrue && last.recyclable.overCount > 0,
     detail:
       `${twice} and ${last.recyclable.overCount} of ${last.forgetful.operations} counted twice at ` +

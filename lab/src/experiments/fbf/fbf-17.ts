@@ -1,11 +1,12 @@
 /**
- * Real Cassandra, loss and delay on the line to it, clients that time out: its own counters against ours over it.
+ * Real Cassandra, with loss and delay on the connections to it and clients that time out: its own counters, and ours over it.
  *
- * The paper has one counter and 500 increments, with its filter built into Cassandra 2.0, and without. Here it is Cassandra 5.0, three nodes,
- * three copies. Its own counters are incremented by its driver: by clients that send again what was not answered, and by clients that
- * do not. Ours are incremented over HTTP, with an Idempotency-Key, through two servers over the same Cassandra, and clients send again
- * to the other server. All lines, from clients to nodes, from clients to servers and from servers to nodes, delay, lose packets, are reset and fall
- * silent. The time-outs are the paper's: 2 seconds for clients, 5 seconds in Cassandra.
+ * The paper has one counter and 500 increments, with its filter built into Cassandra 2.0, and without. Here it is Cassandra
+ * 5.0, with three nodes and three copies. Its own counters are incremented through its driver, by clients that resend what was
+ * not answered, and by clients that do not. Ours are incremented over HTTP, with an Idempotency-Key, through two servers over
+ * the same Cassandra, and clients resend to the other server. All connections, from clients to nodes, from clients to servers
+ * and from servers to nodes, delay, lose packets, are reset and fall silent. The time-outs are the paper's: 2 seconds for
+ * clients, 5 seconds in Cassandra.
  */
 import { type SlowOrigin, startSlowOrigin } from '../../caches/slow-origin.js'
 import { connectToCounter, prepareCounters, readCounter } from '../../counter-load/cassandra-increments.js'
@@ -25,7 +26,7 @@ const QUICK = { sizes: [500, 2000], clients: 32 }
 const SERVERS = 2
 const TIMEOUT_MS = 2000
 const PAPER_ERROR = 0.05
-/** Of what clients send and are sent; each has a connection of its own. */
+/** For what clients send and receive; each client has its own connection. */
 const TO_CLIENTS: Partial<Conditions> = {
   delayMs: 5,
   jitterMs: 10,
@@ -33,7 +34,7 @@ const TO_CLIENTS: Partial<Conditions> = {
   resetRate: 0.03,
   blackHoleRate: 0.005,
 }
-/** Between servers and nodes, where all share few connections: a reset strikes many at once. */
+/** Between servers and nodes, where all clients share a few connections: a reset hits many at once. */
 const TO_SERVERS: Partial<Conditions> = {
   delayMs: 1,
   jitterMs: 2,
@@ -63,7 +64,7 @@ async function measureAll({ quick, random, progress }: ExperimentContext): Promi
   const total = KINDS.length * sizes.reduce((sum, size) => sum + size, 0)
   const runs: Run[] = []
   let before = 0
-  progress(0, total, 'three nodes of Cassandra are started')
+  progress(0, total, 'starting three nodes of Cassandra')
   const far = await startFarCassandra(random.fork('lines'))
   try {
     await prepareCounters(far)
@@ -132,7 +133,7 @@ async function measureServed(
   }
 }
 
-/** The line is good while clients connect, and when the result is read. */
+/** The network is good while clients connect, and when the result is read. */
 function whileBad(
   change: (conditions: Partial<Conditions>) => void,
   conditions: Partial<Conditions>,
@@ -159,7 +160,7 @@ function toResult(runs: readonly Run[]): ExperimentResult {
     points: runs,
     tables: [
       {
-        title: 'Three nodes, three copies, a bad line (the paper: its filter 0% wrong, vanilla 5%)',
+        title: 'Three nodes, three copies, a bad connection (the paper: its filter 0% wrong, vanilla 5%)',
         columns: ['counter', 'increments', 'unanswered', 'replays', 'value', 'error', 'seconds'],
         rows: runs.map(run => [
           ...[run.kind, run.operations, run.unanswered, run.replays, run.value],
@@ -170,11 +171,10 @@ function toResult(runs: readonly Run[]): ExperimentResult {
     plots: [{ name: 'error-by-increments', chart: toChart(retrying, single, ours) }],
     verdicts: [
       {
-        claim:
-          'over Cassandra, with ids, every increment counts once, however often it is sent, and to whichever server',
+        claim: 'with ids over Cassandra, every increment counts once, however often and to whichever server it is sent',
         holds: ours.every(run => run.error === 0 && run.replays > 0),
         detail: ours
-          .map(run => `${run.value} of ${run.operations}, ${run.replays} sent again after they were done`)
+          .map(run => `${run.value} of ${run.operations}, ${run.replays} sent again after they had been applied`)
           .join('; '),
       },
       {
@@ -183,7 +183,7 @@ function toResult(runs: readonly Run[]): ExperimentResult {
         detail: retrying.map(run => `${run.value} of ${run.operations} (${formatPercent(run.error)})`).join('; '),
       },
       {
-        claim: 'and if they do not',
+        claim: "Cassandra's own counters are wrong if clients do not retry",
         holds: single.every(run => run.value < run.operations),
         detail: single.map(run => `${run.value} of ${run.operations} (${formatPercent(run.error)})`).join('; '),
       },
@@ -195,7 +195,7 @@ function toChart(retrying: readonly Run[], single: readonly Run[], ours: readonl
   const errors = (runs: readonly Run[]) => runs.map(run => run.error)
   return {
     kind: 'bars',
-    title: 'Error of counters in Cassandra over a bad line',
+    title: 'Error of counters in Cassandra over a bad connection',
     subtitle: `time-outs of ${TIMEOUT_MS / 1000} s; three nodes, three copies`,
     y: { name: 'error', percent: true, min: 0 },
     categories: ours.map(run => `${run.operations} increments`),

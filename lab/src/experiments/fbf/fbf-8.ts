@@ -1,4 +1,4 @@
-/** The optimised membership check against the simple one, by number of elements; see basic-filter.ts for how it is read. */
+/** The optimised membership check and the simple one, by number of elements. `basic-filter.ts` says how we read the paper. */
 import type { LinesChart } from '../../harness/chart.js'
 import type { Experiment, ExperimentContext, ExperimentResult, Table, Verdict } from '../../harness/experiment.js'
 import { formatPercent } from '../../harness/table.js'
@@ -28,7 +28,7 @@ function measureAll(context: ExperimentContext): Point[] {
   })
 }
 
-/** The paper's own form, the same hashes in all filters, at the point it quotes. */
+/** The paper's own form (the same hashes in all filters) at the number of elements that it quotes. */
 function measureShared(context: ExperimentContext): Point {
   context.progress(ELEMENTS.length, ELEMENTS.length + 1, 'shared hashes')
   return measurePoint(context, PAPER_ELEMENTS, true)
@@ -109,13 +109,13 @@ function toChart(points: readonly Point[]): LinesChart {
   }
 }
 
-/** With few probes chance could spoil the measured reduction, so three standard errors are allowed for it. */
+/** With few probes, chance could spoil the measured reduction, so three standard errors are allowed. */
 function errsLess(quoted: Point, shared: Point): Verdict {
   const { simple, optimised } = quoted
   const relative = (rate: BasicRate) => rate.measured.standardError / rate.measured.rate
   const allowed = 3 * Math.hypot(relative(simple), relative(optimised)) * (1 - reduction(quoted))
   return {
-    claim: 'at 300 elements the optimised check errs at least 90% less often than the simple one',
+    claim: 'at 300 elements, the optimised check errs at least 90% less often than the simple check',
     holds: calculatedReduction(quoted) >= PAPER_REDUCTION && reduction(quoted) + allowed >= PAPER_REDUCTION,
     detail:
       `${formatPercent(reduction(quoted))} less, calculated ${formatPercent(calculatedReduction(quoted))}, paper 90%; ` +
@@ -125,7 +125,7 @@ function errsLess(quoted: Point, shared: Point): Verdict {
 
 function neverWorse(points: readonly Point[]): Verdict {
   return {
-    claim: 'the optimised check errs less at every number of elements',
+    claim: 'the optimised check errs less often at every number of elements',
     holds: points.every(
       ({ simple, optimised }) =>
         optimised.calculated < simple.calculated && optimised.measured.positives <= simple.measured.positives,

@@ -1,4 +1,4 @@
-/** The estimate of the false-positive rate against measurement, by number of elements. */
+/** The estimate of the false-positive rate and the measured rate, by number of elements. */
 import type { Experiment } from '../../harness/experiment.js'
 import { createEstimateFigure } from './estimate-agreement.js'
 

@@ -16,7 +16,7 @@ function runQuick(experiment: Experiment, seed: number) {
 
 const results = new Map<Experiment, Promise<ExperimentResult>>()
 
-/** Run once, for all tests. */
+/** Runs each experiment once, for all tests. */
 function resultOf(experiment: Experiment): Promise<ExperimentResult> {
   const result = results.get(experiment) ?? runQuick(experiment, SEED_DEFAULT)
   results.set(experiment, result)
@@ -33,14 +33,14 @@ it.each(Object.entries(all))('%s: every verdict holds', async (_, experiment) =>
   expect(plots.length).toBeGreaterThan(0)
 })
 
-it('the same seed gives the same result, another seed another', async () => {
+it('the same seed gives the same result, and another seed a different one', async () => {
   const first = await resultOf(fbf10)
   const [again, other] = [await runQuick(fbf10, SEED_DEFAULT), await runQuick(fbf10, SEED_DEFAULT + 1)]
   expect(again).toEqual(first)
   expect(other.points).not.toEqual(first.points)
 })
 
-it('the optimised check errs about 92% less at 300 elements, three filters about six times as often as 24', async () => {
+it('the optimised check errs about 92% less at 300 elements, and three filters err about six times as often as 24', async () => {
   expect((await resultOf(fbf8)).summary.reductionCalculated).toBeCloseTo(0.923, 2)
   expect((await resultOf(fbf12)).summary.factor).toBeCloseTo(5.8, 0)
 })

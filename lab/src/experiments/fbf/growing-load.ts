@@ -1,9 +1,9 @@
 /**
- * A load that grows while a forgetful filter runs, and what the filter's rate is when the load has grown so far. For
+ * A load that grows while a forgetful filter runs, and the filter's rate when the load has reached a given value. For
  * figures 11 and 12.
  *
- * Within a refresh period the rate rises as the future fills; we look at its highest, just before a refresh, and set the
- * filter's clock so that a refresh is due at the very moment of interest.
+ * Within a refresh period the rate rises as the future fills. We measure its highest value, just before a refresh, and set
+ * the filter's clock so that a refresh is due at the moment of interest.
  */
 import { createForgetfulBloom, type ForgetfulBloom, type ForgetfulBloomOptions } from '@freshet/bloom'
 import type { ExperimentContext } from '../../harness/experiment.js'
@@ -12,13 +12,13 @@ import { type MeasuredRate, toMeasuredRate } from './measured-rate.js'
 import { ABSENT, INSERTED, numberedKey } from './numbered-key.js'
 
 export interface GrowingLoad {
-  /** When operation `number` comes. */
+  /** When operation `number` arrives. */
   operationMs(number: number): number
-  /** When the load has reached so many operations per second. */
+  /** When the load reaches this many operations per second. */
   reachesMs(ratePerSecond: number): number
 }
 
-/** From `first` to `last` operations per second, so many operations in all. */
+/** From `firstPerSecond` to `lastPerSecond`, with `operations` operations in all. */
 export interface LoadRange {
   readonly firstPerSecond: number
   readonly lastPerSecond: number
@@ -33,7 +33,7 @@ export function exponentialLoad({ firstPerSecond, lastPerSecond, operations }: L
   }
 }
 
-/** From nothing. */
+/** Starts at zero. */
 export function linearLoad({ lastPerSecond, operations }: Omit<LoadRange, 'firstPerSecond'>): GrowingLoad {
   const seconds = (2 * operations) / lastPerSecond
   return {

@@ -3,7 +3,7 @@ import { LiteralForgetful, type LiteralOptions } from './literal-forgetful.js'
 
 const FIXED: LiteralOptions = { size: { bits: 6250, hashes: 5 }, pastFilters: 3, refreshMs: 1000, oldestAlone: true }
 
-/** Inserts an id every 10 ms and says which of those younger than (N + 1) t are denied at some time. */
+/** Inserts an id every 10 ms and returns how many of those younger than (N + 1) t are denied at some time. */
 function deniedIn(filter: LiteralForgetful, reachMs: number, perTick: (nowMs: number) => number): Set<number> {
   const insertedMs: number[] = []
   const denied = new Set<number>()
@@ -18,11 +18,11 @@ function deniedIn(filter: LiteralForgetful, reachMs: number, perTick: (nowMs: nu
 }
 
 describe("the paper's algorithms to the letter", () => {
-  it('know every id for (N + 1) t if the oldest filter is asked alone', () => {
+  it('know every id for (N + 1) t if the oldest filter is checked alone', () => {
     expect(deniedIn(new LiteralForgetful(FIXED), 4000, () => 1)).toEqual(new Set())
   })
 
-  it('deny ids that only the oldest filter still holds if it is not asked alone, as algorithm 2 is printed', () => {
+  it('deny ids that only the oldest filter still holds if it is not checked alone, as in algorithm 2 as printed', () => {
     const filter = new LiteralForgetful({ ...FIXED, oldestAlone: false })
     expect(deniedIn(filter, 4000, () => 1).size).toBeGreaterThan(500)
   })

@@ -1,19 +1,19 @@
 /**
- * The paper's algorithms 1 to 3 to the letter, over exact sets instead of Bloom filters: nothing is ever known by chance,
- * so whatever is denied, the algorithms deny. It shows why ForgetfulBloom departs from them.
+ * The paper's algorithms 1 to 3 to the letter, over exact sets instead of Bloom filters. No id is known by chance, so
+ * every denial comes from the algorithms. This shows why ForgetfulBloom departs from them.
  *
  * Filters stand newest first: future, present, past 1 to past N.
  */
 import { expectedRate, type FilterSize } from '@freshet/bloom'
 
 export interface LiteralOptions {
-  /** m and k, for the estimate that adaptation goes by. */
+  /** m and k, for the estimate on which adaptation is based. */
   readonly size: FilterSize
   /** N */
   readonly pastFilters: number
   /** t */
   readonly refreshMs: number
-  /** Whether the oldest filter is asked alone also when N > 1, as the text says, or not, as algorithm 2 is printed. */
+  /** Whether the oldest filter is checked alone when N > 1 too, as the text says, or not, as algorithm 2 is printed. */
   readonly oldestAlone: boolean
   /** Algorithm 3, if given. */
   readonly targetRate?: number
@@ -21,7 +21,7 @@ export interface LiteralOptions {
 
 const ADAPT_EVERY_MS = 1000
 const STEP_MS = 1000
-// Not in the paper: as long as the future filter alone errs too often, doubling does not help, and goes on every second.
+// Not in the paper: while the future filter alone errs too often, doubling does not help, and would go on every second.
 const FILTERS_MAX = 256
 
 export class LiteralForgetful {
@@ -94,7 +94,7 @@ export class LiteralForgetful {
     this.refreshMs = Math.max(STEP_MS, this.refreshMs - STEP_MS)
   }
 
-  /** Not below three filters, and then t stays too: figure 13 begins with an empty filter, and t is 11 s until 16 s. */
+  /** Never below three filters, and at three t stays as well: figure 13 begins with an empty filter, and t is 11 s until 16 s. */
   #scaleDown(): void {
     if (this.#filters.length === 3) return
     this.#filters.pop()

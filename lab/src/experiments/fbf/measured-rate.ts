@@ -1,4 +1,4 @@
-/** A rate counted by probing, with what chance does to it. */
+/** A rate counted by probing, with its standard error. */
 
 export interface MeasuredRate {
   readonly rate: number
@@ -8,9 +8,9 @@ export interface MeasuredRate {
 }
 
 /**
- * From the positives of several filters, each probed equally often. The spread between the filters holds both parts of
- * the chance, probes and how the keys happened to fall; with few positives it is itself a guess, so that the standard
- * error is at least that of counting as many as `expectedRate` says.
+ * From the positives of several filters, each probed equally often. The spread between the filters covers both sources of
+ * chance: the probes, and how the keys happened to fall. With few positives the spread is itself a guess, so the standard
+ * error is at least that of counting as many positives as `expectedRate` predicts.
  */
 export function toMeasuredRate(positives: readonly number[], probesEach: number, expectedRate: number): MeasuredRate {
   const filters = positives.length
@@ -24,7 +24,7 @@ export function toMeasuredRate(positives: readonly number[], probesEach: number,
 
 export interface Agreement {
   readonly holds: boolean
-  /** Whether chance is small enough for the share to be the test. */
+  /** True if chance is small enough to compare by share. */
   readonly resolved: boolean
   /** (estimated - measured) / measured */
   readonly deviation: number
@@ -41,7 +41,7 @@ export function agrees(estimated: number, measured: MeasuredRate, shareMax: numb
   }
 }
 
-/** With fewer positives a point says more about chance than about the filter; plots leave it out. */
+/** With fewer positives, a point says more about chance than about the filter, so plots leave it out. */
 export function isDrawn(measured: MeasuredRate): boolean {
   return measured.positives >= 5
 }

@@ -1,6 +1,6 @@
 /**
- * Keys made of two numbers: which kind, and which of its kind. Millions of probes need keys that cost next to nothing.
- * The array is the same one each time: a filter reads it at once, and nobody else may keep it.
+ * Keys made of two numbers: the kind, and the number within the kind. Millions of probes need keys that cost almost
+ * nothing. Every call returns the same array: a filter reads it at once, and no caller may keep it.
  */
 const words = new Uint32Array(2)
 const bytes = new Uint8Array(words.buffer)

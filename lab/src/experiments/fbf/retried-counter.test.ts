@@ -10,7 +10,7 @@ it('an exact filter counts every operation once', () => {
   expect(countWithRetries(exact, LOAD, createRandom(1))).toEqual({ operations: 10_000, overCount: 0, underCount: 0 })
 })
 
-it('a filter that knows nothing counts every retry again, one that knows everything counts nothing', () => {
+it('a filter that knows nothing counts every retry again, and a filter that knows everything counts nothing', () => {
   const { overCount, underCount } = countWithRetries({ insert: () => true }, LOAD, createRandom(1))
   expect(overCount).toBeGreaterThan(2300)
   expect(overCount).toBeLessThan(2700)

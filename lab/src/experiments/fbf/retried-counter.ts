@@ -1,11 +1,11 @@
 /**
- * A counter whose clients retry: every increment is sent once, some again within the retry window, and a filter decides
- * which arrivals are new. A retry that is taken for new is counted twice; a new one that is taken for a retry is lost.
+ * A counter whose clients retry. Every increment is sent once, some again within the retry window, and a filter decides
+ * which arrivals are new. A retry taken for new is counted twice; a new increment taken for a retry is lost.
  */
 import type { Random } from '../../harness/random.js'
 import { INSERTED, numberedKey } from './numbered-key.js'
 
-/** The paper's insert: says whether the operation was new. */
+/** The paper's insert: returns whether the operation was new. */
 export interface RetryFilter {
   insert(key: Uint8Array, nowMs: number): boolean
 }
@@ -15,7 +15,7 @@ export interface RetryLoad {
   readonly perSecond: number
   /** The share of operations that are sent a second time. */
   readonly retryShare: number
-  /** Retries come after a time below this, each as likely as any other. */
+  /** Retries come after a time below this, uniformly distributed. */
   readonly windowMs: number
 }
 
@@ -44,7 +44,7 @@ export interface Arrival {
   readonly atMs: number
 }
 
-/** In the order of time. */
+/** Sorted by time. */
 export function arrivals({ operations, perSecond, retryShare, windowMs }: RetryLoad, random: Random): Arrival[] {
   const all: Arrival[] = []
   for (let id = 0; id < operations; id++) {

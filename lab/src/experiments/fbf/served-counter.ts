@@ -1,5 +1,5 @@
 /**
- * A counter of a real server whose memory of operations is compact, with a filter of choice, and clients that retry: as
+ * A counter of a real server with a compact memory of operations and a given filter, and clients that retry: as
  * `retried-counter.ts`, over HTTP and in real time.
  */
 import { Agent, request } from 'node:http'
@@ -9,9 +9,9 @@ import type { ServedFilter } from '../../caches/slow-origin-process.js'
 import type { Arrival, Miscount } from './retried-counter.js'
 
 export interface ServedCount extends Miscount {
-  /** What the counter has come to. */
+  /** The final value of the counter. */
   readonly value: number
-  /** Of the operations counted twice, those whose retry was surely within the window: a machine that hangs delays some. */
+  /** Operations counted twice whose retry was surely within the window: a machine that hangs delays some. */
   readonly twiceInTime: number
 }
 
@@ -30,7 +30,7 @@ export async function startCompactServer(filter: ServedFilter): Promise<SlowOrig
   return origin
 }
 
-/** Sends each at its time. `windowMs`: that of the filter. */
+/** Sends each arrival at its time. `windowMs` is the window of the filter. */
 export async function countServed(
   url: string,
   name: string,
@@ -70,16 +70,16 @@ function count(sent: Sent, isDone: boolean, windowMs: number): void {
   if (isDone && ++sent.counted > 1 && performance.now() - sent.firstMs < windowMs) sent.twiceInTime = true
 }
 
-/** Whether it was done now. */
+/** Returns true if the server applied the addition now. */
 async function add(url: string, key: string, agent: Agent): Promise<boolean> {
   const { status, text } = await send(url, 'POST', '{"add":1}', { 'Idempotency-Key': key }, agent)
   if (status === 200) return true
-  // The first is still under way, or it was done before, or is taken for that.
+  // The first attempt is still under way, or was applied before, or the filter takes it for that.
   if (text.includes('OPERATION_SEEN') || text.includes('OPERATION_IN_PROGRESS')) return false
-  throw new Error(`An addition was answered ${status}: ${text}`)
+  throw new Error(`The server answered an addition with status ${status}: ${text}`)
 }
 
-/** The rate at which the server's filter errs, as it says. */
+/** The rate at which the server's filter errs, as the server reports it. */
 export async function servedRate(url: string): Promise<number> {
   return (JSON.parse((await send(`${url}/idempotency`, 'GET', '')).text) as { falsePositiveRate: number })
     .falsePositiveRate

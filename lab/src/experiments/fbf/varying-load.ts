@@ -1,4 +1,4 @@
-/** A load given by a few points in time, straight lines between them. */
+/** A load given by a few points in time, with straight lines between them. */
 
 export interface LoadPoint {
   readonly second: number
@@ -15,7 +15,7 @@ export function loadAt(points: readonly LoadPoint[], second: number): number {
 
 const TICK_MS = 10
 
-/** Calls `onOperation` for every operation and `onSample` every `sampleMs`, in order of time. */
+/** Calls `onOperation` for every operation and `onSample` every `sampleMs`, ordered by time. */
 export function runLoad(
   points: readonly LoadPoint[],
   sampleMs: number,

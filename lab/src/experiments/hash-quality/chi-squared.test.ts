@@ -13,18 +13,18 @@ describe('the chi-squared test', () => {
     expect(criticalValue(101)).toBeCloseTo(124.342, 3)
   })
 
-  it('has a p-value of 5% at the critical value, in small and in large', () => {
+  it('has a p-value of 5% at the critical value, for few places and for many', () => {
     for (const places of [6, 100, 1000, 10_000, 1_000_000]) {
       expect(pValue(criticalValue(places), places)).toBeCloseTo(0.05, 6)
     }
   })
 
-  it('lets chance reject 12 of 100 tests, and no more', () => {
+  it('accepts up to 12 rejections by chance in 100 tests', () => {
     expect(rejectionsMax(100)).toBe(12)
   })
 })
 
-it('five numbers describe a sample', () => {
+it('summarises a sample in five numbers', () => {
   expect(fiveNumbers([5, 1, 2, 4, 3])).toEqual([1, 2, 3, 4, 5])
   expect(fiveNumbers([1, 2])).toEqual([1, 1.25, 1.5, 1.75, 2])
 })

@@ -9,7 +9,7 @@ import type { Uniformity } from './uniformity.js'
 
 export function drawFigures(findings: Findings): Plot[] {
   const { figure72, figure74, figure75, figure76, figure78, insertions, speeds } = findings
-  // Its statistic is twenty times the others'; beside it nothing else could be told apart.
+  // Adler32's statistic is twenty times the others'; beside it, the others would look the same.
   const good75 = figure75.filter(({ name }) => name !== 'Adler32')
   return [
     { name: 'figure-72', chart: statisticBoxes('Chi-squared statistic, random strings', figure72) },

@@ -1,6 +1,6 @@
 /**
- * Table 9 and figure 77 of the thesis: 30 000 increasing ids go into a filter of 300 000 bits with 10 hashes; a false
- * positive while inserting is a key that seems to be there already; the final rate is that of 30 000 other ids.
+ * Table 9 and figure 77 of the thesis: 30 000 increasing ids go into a filter of 300 000 bits with 10 hashes. A false
+ * positive while inserting is a new key that seems to be present. The final rate is the rate for 30 000 other ids.
  */
 import type { Random } from '../../harness/random.js'
 import type { HashFunction } from './hash-functions.js'
@@ -10,7 +10,7 @@ const BITS = 300_000
 const HASHES = 10
 const ENTRIES = 30_000
 
-/** (1 - e^(-kn/m))^k. The thesis prints "1,0185" and means per cent. */
+/** (1 - e^(-kn/m))^k. The thesis prints "1,0185", in per cent. */
 export const FINAL_RATE_EXPECTED: number = (1 - Math.exp((-HASHES * ENTRIES) / BITS)) ** HASHES
 
 export interface Insertion {

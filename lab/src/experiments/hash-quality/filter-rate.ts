@@ -1,4 +1,4 @@
-/** The rate of our filter as it is used, through `createBloom`, against the formula. */
+/** The rate of our filter in normal use, through `createBloom`, compared with the formula. */
 import { createBloom, expectedRate } from '@freshet/bloom'
 import { productKeys } from '../../harness/keys.js'
 import type { Random } from '../../harness/random.js'
@@ -9,7 +9,7 @@ export interface RateCheck {
   readonly probes: number
   readonly expected: number
   readonly measured: number
-  /** How far `measured` may be from `expected`, as a share of it. */
+  /** The allowed distance from `expected`, as a share of it. */
   readonly toleranceShare: number
 }
 
@@ -31,7 +31,7 @@ export function checkRates(quick: boolean, random: Random): RateCheck[] {
     let positives = 0
     for (let i = 0; i < probes; i++) if (bloom.has(nextKey())) positives++
     const expected = expectedRate(bloom, entries)
-    // With few probes chance alone can exceed the tolerance, so three standard errors come on top.
+    // With few probes, chance alone can exceed the tolerance, so three standard errors are added.
     const chance = quick ? 3 / Math.sqrt(expected * probes) : 0
     return { target, entries, probes, expected, measured: positives / probes, toleranceShare: TOLERANCE_SHARE + chance }
   })

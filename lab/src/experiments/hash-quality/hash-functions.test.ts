@@ -20,14 +20,14 @@ describe.each(hashFunctions)('$name', ({ name, writeIndexes }) => {
     expect(indexesOf(name, 1000, 40)).toEqual(indexes)
   })
 
-  it('takes a string for its bytes', () => {
+  it('hashes a string as its bytes', () => {
     const into = new Uint32Array(10)
     writeIndexes('/db/shop/products/42', 1000, into)
     expect([...into]).toEqual(indexesOf(name, 1000, 10))
   })
 })
 
-it('ours are the bits that a filter sets', () => {
+it('our indexes are the bits that a filter sets', () => {
   const bloom = createBloom({ bits: 1000, hashes: 7 })
   bloom.add('/db/shop/products/42')
   for (const index of indexesOf('ours', 1000, 7)) expect(bloom.words[index >>> 5]! >>> (index & 31)).toSatisfy(odd)

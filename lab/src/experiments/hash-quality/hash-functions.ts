@@ -1,10 +1,10 @@
 /**
- * The hash functions of the thesis, from libraries, and ours: each makes indexes into a filter out of a key's bytes.
+ * The hash functions of the thesis, from libraries, and ours: each turns the bytes of a key into indexes into a filter.
  *
  * As in the thesis (3.7.2), a function that yields one 32-bit value is called again with another salt for each index
- * ("modification"), the digest of a cryptographic one is cut into 32-bit blocks ("decomposition"), and a value is
- * accepted only below the largest multiple of the filter's bits ("rejection sampling"). Two of its functions are left
- * out, Java's generators and Carter-Wegman: the first are the LCG below, the second is not used anywhere.
+ * ("modification"), the digest of a cryptographic function is cut into 32-bit blocks ("decomposition"), and a value is
+ * accepted only below the largest multiple of the filter's bits ("rejection sampling"). Two of the thesis's functions are
+ * left out: Java's generators are the LCG below, and Carter-Wegman is not used anywhere.
  */
 import { hash as digest } from 'node:crypto'
 import { keyIndexes } from '@freshet/bloom'
@@ -17,7 +17,7 @@ export type HashInput = string | Uint8Array
 
 export interface HashFunction {
   readonly name: string
-  /** Writes as many indexes below `bits` as `into` has room for. */
+  /** Fills `into` with indexes below `bits`. */
   writeIndexes(key: HashInput, bits: number, into: Uint32Array): void
 }
 
@@ -45,14 +45,14 @@ export const hashFunctions: readonly HashFunction[] = [
   ),
 ]
 
-/** Skjegstad's filter, which the thesis compares with: blocks of MD5, reduced by a remainder alone. */
+/** Skjegstad's filter, which the thesis compares with: blocks of MD5, reduced by the remainder alone. */
 export const md5WithoutRejection: HashFunction = decomposed('MD5, no rejection', 'md5', { rejects: false })
 
 export function hashFunction(name: string): HashFunction {
   return hashFunctions.find(candidate => candidate.name === name)!
 }
 
-/** Any sequence without repetition will do; this one is a step of the golden ratio. */
+/** Any sequence without repetition works; this one steps by the golden ratio. */
 function saltOf(turn: number): number {
   return Math.imul(turn + 1, 0x9e3779b1) >>> 0
 }
@@ -61,7 +61,7 @@ function acceptedBelow(bits: number): number {
   return 2 ** 32 - (2 ** 32 % bits)
 }
 
-/** What does not depend on the salt is done once per key: a checksum, for instance, can be continued from the key's. */
+/** The part that does not depend on the salt runs once per key: a checksum, for instance, can continue from the key's. */
 function modified<Begun>(
   name: string,
   begin: (key: HashInput) => Begun,
@@ -104,7 +104,7 @@ function readWord(bytes: string, at: number): number {
   return (low | (bytes.charCodeAt(at + 3) << 24)) >>> 0
 }
 
-/** The key with room for four bytes of salt. */
+/** The key, followed by room for four bytes of salt. */
 function withRoomForSalt(key: HashInput): Uint8Array {
   const bytes = toBytes(key)
   const salted = new Uint8Array(bytes.length + 4)
@@ -125,8 +125,8 @@ function toBytes(key: HashInput): Uint8Array {
 }
 
 /**
- * x' = (25214903917 x + 11) mod 2^48, begun with the key's FNV-1a, without rejection; the upper 30 bits are used. In
- * halves of 24 bits, so that no product leaves the range in which a number is exact.
+ * x' = (25214903917 x + 11) mod 2^48, starting at the key's FNV-1a, without rejection; the upper 30 bits are used. It is
+ * computed in halves of 24 bits, so that no product exceeds the range of exact numbers.
  */
 function writeByLcg(key: HashInput, bits: number, into: Uint32Array): void {
   const HALF = 2 ** 24

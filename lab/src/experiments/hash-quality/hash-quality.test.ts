@@ -7,7 +7,7 @@ import { hashFunction } from './hash-functions.js'
 import { testUniformity } from './uniformity.js'
 
 describe('the experiment, as built and run from the command line', () => {
-  it('finds that all its claims hold', async () => {
+  it('confirms all its claims', async () => {
     const lab = fileURLToPath(new URL('../../../dist/lab.js', import.meta.url))
     const { stdout } = await promisify(execFile)(process.execPath, [lab, 'hash-quality', '--quick', '--json'])
     const result = JSON.parse(stdout)

@@ -1,9 +1,9 @@
 /**
- * Are the indexes that a filter computes uniform, and is its false-positive rate therefore the one in the formula?
+ * Are the indexes that a filter computes uniform, and does its false-positive rate therefore follow the formula?
  * Repeats table 9 and figures 72 to 79 of the thesis with today's libraries and our own hash.
  *
- * Ours is tested more broadly than the others: on all five kinds of key in all four sizes. Cryptographic functions take
- * microseconds, so the rest is tested where the thesis shows a figure.
+ * Our hash is tested more broadly than the others: on all five kinds of key in all four sizes. Cryptographic functions take
+ * microseconds, so the other functions are tested where the thesis shows a figure.
  */
 import type { Experiment, ExperimentContext } from '../../harness/experiment.js'
 import { drawFigures } from './figures.js'
@@ -17,7 +17,7 @@ import { testUniformity, type Uniformity, type UniformityTest } from './uniformi
 import { judge } from './verdicts.js'
 
 export interface Findings {
-  /** Ours on every kind of key in every size. */
+  /** Our hash on every kind of key in every size. */
   readonly ours: readonly Uniformity[]
   readonly figure72: readonly Uniformity[]
   readonly figure74: readonly Uniformity[]

@@ -1,4 +1,4 @@
-/** The libraries that come without types: as much of them as is used here. */
+/** Types for libraries that come without, only for what is used here. */
 
 declare module 'fnv-plus' {
   const fnv: {

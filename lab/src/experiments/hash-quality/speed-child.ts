@@ -26,7 +26,7 @@ hostInChild<SpeedSettings>({
   round: async () => runRound(),
 })
 
-/** Ours as it is used: in a filter whose bits are all set, so that every index of every key is computed. */
+/** Our hash in normal use: in a filter with all bits set, so that every index of every key is computed. */
 function hashByFilter(): (key: string) => unknown {
   const bloom = createBloom({ bits: BITS, hashes: HASHES })
   bloom.words.fill(-1)

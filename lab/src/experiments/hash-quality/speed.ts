@@ -13,7 +13,7 @@ export interface SpeedSettings {
 
 export interface Speed {
   readonly name: string
-  /** Above 1: so many times faster than Murmur. */
+  /** How many times faster than Murmur; above 1, faster. */
   readonly timesMurmur: number
   readonly nanosecondsPerKey: number
 }

@@ -1,4 +1,4 @@
-/** The findings as tables, the thesis's figures beside ours. */
+/** The findings as tables, with the thesis's figures beside ours. */
 import type { Table } from '../../harness/experiment.js'
 import { formatPercent } from '../../harness/table.js'
 import { FINAL_RATE_EXPECTED } from './filter-insertion.js'
@@ -7,7 +7,7 @@ import type { Findings } from './hash-quality.js'
 import { KEY_KINDS } from './key-kinds.js'
 import type { Uniformity } from './uniformity.js'
 
-/** Table 9 of the thesis. The rates are of 30 000 probes each. */
+/** Table 9 of the thesis. Each rate comes from 30 000 probes. */
 const THESIS: Readonly<Record<string, { ms: number; positives: number; finalRate: number }>> = {
   MD5: { ms: 247.8, positives: 51, finalRate: 0.0097 },
   'SHA-256': { ms: 265.28, positives: 36, finalRate: 0.0103 },
@@ -54,7 +54,7 @@ function figuresTable({ figure72, figure74, figure75, figure78 }: Findings): Tab
 function insertionTable({ insertions, speeds }: Findings): Table {
   const murmurMs = THESIS.Murmur!.ms
   return {
-    title: `Table 9: 30 000 increasing ids in 300 000 bits; expected in the end ${formatPercent(FINAL_RATE_EXPECTED)}`,
+    title: `Table 9: 30 000 increasing ids in 300 000 bits; expected final rate ${formatPercent(FINAL_RATE_EXPECTED)}`,
     columns: ['function', 'FPs inserting', 'thesis', 'final rate', 'thesis', 'speed / Murmur', 'thesis'],
     rows: insertions.map(({ name, positivesWhileInserting, finalRate }) => {
       const thesis = THESIS[name]
@@ -73,7 +73,7 @@ function insertionTable({ insertions, speeds }: Findings): Table {
 
 function rateTable({ rates }: Findings): Table {
   return {
-    title: 'Our filter, filled as planned: the false-positive rate',
+    title: 'Our filter, filled to its planned size: false-positive rate',
     columns: ['target', 'entries', 'probes', 'in theory', 'measured', 'measured / theory'],
     rows: rates.map(({ target, entries, probes, expected, measured }) => [
       formatPercent(target),

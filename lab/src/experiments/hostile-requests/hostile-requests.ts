@@ -1,10 +1,12 @@
 /**
- * Two tenants, people with good tokens and with forged ones, and requests that try every door, through each cache: with the shipped
- * configuration, and through an nginx that knows nothing of permissions. Nobody is shown a byte of another's; nothing fails within
- * the server; no error and nothing private is kept. Tokens that are none, and purges from outside, are refused each way.
+ * Two tenants, users with valid tokens and with forged ones, and requests to every API, through each cache: with the shipped
+ * configuration, and through an nginx that knows nothing of permissions. No user is shown a byte of another tenant's data, the
+ * server never fails internally, and no error or private answer is cached. Invalid tokens, and purges from outside, are
+ * refused through each cache.
  *
- * Then every route and method, in spellings of every kind, as an anonymous caller, a stranger with a token, a tenant, an owner and an admin: asked of two
- * servers that differ only in what the first three may not see. And bodies that are meant to use up the memory of a server.
+ * Then every route and method, in spellings of every kind, as an anonymous caller, a stranger with a token, a tenant, an owner
+ * and an admin. The requests go to two servers that differ only in what the first three callers may not see. Finally, bodies
+ * that are meant to use up the memory of a server.
  */
 import { endCaches, type RunningCache } from '../../caches/cache-process.js'
 import { startNginx } from '../../caches/nginx.js'
@@ -18,20 +20,20 @@ import { exhaustMemory, type MemoryOutcome } from '../../hostile-load/exhaust-me
 import { type HostileOutcome, runHostileLoad } from '../../hostile-load/run-hostile-load.js'
 import { startTenantsServer } from '../../hostile-load/tenants-server.js'
 
-/** Half of the requests are malformed: more than a hundred thousand. `doors`: at every door; `pieces`: to use up memory. */
+/** Half of the requests are malformed: more than a hundred thousand. `doors`: to every door; `pieces`: to use up memory. */
 const FULL = { requests: 210_000, doors: 60_000, pieces: 2_000_000 }
 const QUICK = { requests: 5000, doors: 4000, pieces: 200_000 }
-/** Twice what bodies may hold together (`receivedBytesMax`): a buffer that is outgrown is freed a little later. */
+/** Twice the limit for all bodies together (`receivedBytesMax`): an outgrown buffer is freed a little later. */
 const MEMORY_GROWTH_MIB_MAX = 256
 
-/** Those that may be between a server and its readers. */
+/** What may stand between a server and its readers. */
 export const WAYS: readonly { readonly name: string; start(origin: string): Promise<Pick<RunningCache, 'url'>> }[] = [
   { name: 'straight', start: async origin => ({ url: origin }) },
   { name: 'Varnish', start: origin => startVarnish({ origin }) },
   { name: 'Squid', start: origin => startSquid({ origin }) },
   { name: 'nginx', start: origin => startNginx({ origin }) },
   {
-    name: 'nginx that keeps all it may',
+    name: 'nginx that caches all it may',
     start: origin => startNginx({ origin, rules: 'proxy_cache_key $request_uri;' }),
   },
 ]
@@ -99,7 +101,7 @@ function toResult(rows: readonly Row[], doors: TwinOutcome, memory: MemoryOutcom
     },
     tables: [
       {
-        title: 'Every door, by role',
+        title: 'Every route, by role',
         columns: ['role', '2xx', '3xx', '4xx', '5xx', 'closed'],
         rows: Object.entries(doors.byRole).map(([role, counts]) => [
           role,
@@ -109,10 +111,10 @@ function toResult(rows: readonly Row[], doors: TwinOutcome, memory: MemoryOutcom
       {
         title: 'Memory, MiB',
         columns: ['attack', 'grew by'],
-        rows: [...memory.attacks.map(({ name, growthMiB }) => [name, growthMiB]), ['in the end', memory.lastingMiB]],
+        rows: [...memory.attacks.map(({ name, growthMiB }) => [name, growthMiB]), ['at the end', memory.lastingMiB]],
       },
       {
-        title: 'Answers, by way',
+        title: 'Answers, by cache',
         columns: [
           'way',
           'requests',
@@ -143,21 +145,29 @@ function toResult(rows: readonly Row[], doors: TwinOutcome, memory: MemoryOutcom
     plots: [],
     verdicts: [
       {
-        claim: 'No byte of one tenant reaches another, nor anybody else',
+        claim: "No byte of a tenant's data reaches another user",
         holds: leaks.length === 0,
         detail: detailOf(leaks),
       },
       { claim: 'No request makes the server fail (5xx)', holds: failures.length === 0, detail: detailOf(failures) },
-      { claim: 'No error and nothing private may be kept, or was', holds: kept.length === 0, detail: detailOf(kept) },
       {
-        claim: 'Expired, forged and unsigned tokens, and those for others, are refused each way',
+        claim: 'No error and no private answer was cacheable or cached',
+        holds: kept.length === 0,
+        detail: detailOf(kept),
+      },
+      {
+        claim: 'Expired, forged and unsigned tokens, and tokens for another audience, are refused through each cache',
         holds: tokens.length === 0,
         detail: detailOf(tokens),
       },
-      { claim: 'Purges from outside are refused each way', holds: purges.length === 0, detail: detailOf(purges) },
+      {
+        claim: 'Purges from outside are refused through each cache',
+        holds: purges.length === 0,
+        detail: detailOf(purges),
+      },
       ...verdictsOf(doors, memory),
       {
-        claim: 'Everybody is shown what is theirs, and what is public',
+        claim: 'Every user sees their own data and public data',
         holds: isSeen,
         detail: `${requests} requests, ${malformed} of them malformed`,
       },
@@ -168,24 +178,24 @@ function toResult(rows: readonly Row[], doors: TwinOutcome, memory: MemoryOutcom
 function verdictsOf(doors: TwinOutcome, { growthMiB, othersStatus }: MemoryOutcome): readonly Verdict[] {
   return [
     {
-      claim: 'Callers get the same bytes whatever there is that they may not see',
+      claim: 'Callers get the same bytes, whatever hidden data exists',
       holds: doors.leakCount === 0,
       detail: detailOf(doors.leaks),
     },
     {
-      claim: 'No role makes the server fail at any door',
+      claim: 'No role makes the server fail on any route',
       holds: doors.serverErrorCount === 0,
       detail: detailOf(doors.serverErrors),
     },
     {
-      claim: 'Nothing is stored for strangers',
+      claim: 'The server stores nothing for strangers',
       holds: doors.storedByStrangers === 0,
       detail: `${doors.storedByStrangers} commits and operations`,
     },
     {
-      claim: `No body makes the server grow by more than ${MEMORY_GROWTH_MIB_MAX} MiB, and clients elsewhere are served meanwhile`,
+      claim: `No body makes the server grow by more than ${MEMORY_GROWTH_MIB_MAX} MiB, and other clients are served meanwhile`,
       holds: growthMiB <= MEMORY_GROWTH_MIB_MAX && othersStatus === 200,
-      detail: `${growthMiB} MiB; a client from another address was answered ${othersStatus}`,
+      detail: `${growthMiB} MiB; a client from another address got status ${othersStatus}`,
     },
   ]
 }

@@ -1,7 +1,7 @@
 /**
  * Mark Nottingham's http-cache-tests (https://cache-tests.fyi) against each cache that we ship a configuration for, with that
- * configuration. What counts is what we rely upon (`relied-upon.ts`); the suite itself says that passing all of it means
- * nothing. The results are kept in docs/http-cache-tests.md and .json.
+ * configuration. The verdicts count only the tests that we rely on (`relied-upon.ts`); the suite itself says that passing all
+ * of it means nothing. The results are stored in docs/http-cache-tests.md and .json.
  */
 import type { CacheKind, RunningCache } from '../../caches/cache-process.js'
 import { startNginx } from '../../caches/nginx.js'
@@ -30,7 +30,7 @@ export const httpCacheTests: Experiment = {
   },
 }
 
-/** Nothing can be left out to be quick: it mostly waits for copies to expire. */
+/** A quick run cannot leave anything out: the suite mostly waits for copies to expire. */
 async function runAll({ progress }: ExperimentContext): Promise<Results> {
   const results: [CacheKind, Outcomes][] = []
   for (const [i, kind] of KINDS.entries()) {
@@ -79,14 +79,14 @@ function outcomesChart(results: Results): ExperimentResult['plots'][number]['cha
   return {
     kind: 'bars',
     title: 'http-cache-tests with the shipped configurations',
-    subtitle: 'pass, fail: what caches must or should do; yes, no: what they do; unclear: it could not be set up',
+    subtitle: 'pass, fail: required or recommended behaviour; yes, no: optional behaviour; unclear: not set up',
     y: { name: 'tests', min: 0 },
     categories: KINDS,
     series: OUTCOMES.map(name => ({ name, values: KINDS.map(kind => countsOf(results[kind])[name]) })),
   }
 }
 
-/** A cache that passes what it was spared is no reason to complain. */
+/** A cache that passes a test that it was excused from is not an error. */
 function verdictOf(group: ReliedUpon['group'], results: Results): Verdict {
   const own = RELIED_UPON.filter(each => each.group === group)
   const failed = own.flatMap(({ id, spared, wanted }) =>
@@ -97,7 +97,7 @@ function verdictOf(group: ReliedUpon['group'], results: Results): Verdict {
   const list = unknown.map(({ id, kind }) => `${kind} fails ${id} (${results[kind][id]})`)
   const checked = own.length * KINDS.length
   return {
-    claim: `${group}: each cache passes, or we know why it does no harm`,
+    claim: `${group}: each cache passes, or its failure is known to be harmless`,
     holds: unknown.length === 0,
     detail: [`${checked - failed.length} of ${checked} pass, known to fail: ${known.length}`, ...list].join('\n'),
   }

@@ -1,9 +1,9 @@
 /**
- * Which tests of http-cache-tests Freshet depends on, and for what. The suite has some 300; most are about headers that our
- * server never sends. Being stale is never at stake: sessions do not believe caches (`core/coherence/session.ts`). But that
- * rests on the first group; the second decides what those get who read without a session; the third, how much caches help.
+ * The tests of http-cache-tests that Freshet depends on, and why. The suite has some 300; most are about headers that our
+ * server never sends. Staleness is never at stake, because sessions do not believe caches (`core/coherence/session.ts`), but
+ * that rests on the first group. The second group decides what readers without a session get; the third, how much caches help.
  *
- * The last group is what one might expect to rely on, and must not: caches do not agree on it.
+ * The last group is behaviour that a developer might expect to rely on, and must not: caches do not agree on it.
  */
 import type { CacheKind } from '../../caches/cache-process.js'
 
@@ -15,89 +15,91 @@ export interface ReliedUpon {
   readonly why: string
   /** Default: pass or yes. */
   readonly wanted?: 'no'
-  /** Caches that are known to fail it, and why that does no harm. */
+  /** Caches that are known to fail the test, and why that is harmless. */
   readonly spared?: Readonly<Partial<Record<CacheKind, string>>>
 }
 
 type Group = Readonly<Record<string, string | Omit<ReliedUpon, 'id' | 'group'>>>
 
-/** The argument of the window: a copy under the plain URL is no older than its lifetime, and `?at=` is a URL of its own. */
+/** The argument of the window: a copy under the plain URL is no older than its lifetime, and `?at=` is a separate URL. */
 const SESSIONS: Group = {
   'query-args-different':
-    '`?at=` must be a URL of its own: without it nothing holds, and clients say CACHE_UNTRUSTWORTHY',
+    '`?at=` must be a separate URL; otherwise no promise holds, and clients report CACHE_UNTRUSTWORTHY',
   'status-200-stale': 'a copy that has outlived `max-age` may be older than the window remembers',
   'status-404-stale': {
     why: 'the same for "there is no such object"',
-    spared: { squid: 'cannot be told, since with `negative_ttl 0` it keeps no 404 at all' },
+    spared: { squid: 'cannot be tested: with `negative_ttl 0` it caches no 404 at all' },
   },
-  'freshness-max-age-0': 'a bucket whose lifetime is 0 is not to be kept',
-  'cc-resp-must-revalidate-stale': 'the answers say `must-revalidate`: never served after their lifetime',
-  'stale-close': { why: 'nor while the server is down', wanted: 'no' },
+  'freshness-max-age-0': 'a bucket whose lifetime is 0 must not be cached',
+  'cc-resp-must-revalidate-stale': 'the answers say `must-revalidate`: they are never served after their lifetime',
+  'stale-close': { why: 'the same while the server is down', wanted: 'no' },
   'freshness-max-age-age':
-    'the time spent in caches before this one counts. nginx does not heed `Age`; the shipped file has it keep nothing that arrives with one',
+    'the time spent in caches before this one counts. nginx ignores `Age`; with the shipped file it caches nothing that arrives with one',
   'cc-resp-no-store':
-    'what has changed (`/coherence`) must come from the server; beside it, each request has a URL of its own',
+    'the set of changes (`/coherence`) must come from the server; besides, each request has its own URL',
   'cc-resp-no-store-fresh': 'the same',
-  'headers-store-Test-Header': '`Freshet-Position` must come back as it was sent: sessions check it',
+  'headers-store-Test-Header': '`Freshet-Position` must come back unchanged: sessions check it',
   'headers-store-ETag': 'the version is the ETag',
   'vary-no-match': 'compressed answers say `Vary: Accept-Encoding`',
-  'vary-omit-stored': 'the same, where the first reader did not say what it accepts',
-  'vary-omit': 'the same, where the second one did not',
+  'vary-omit-stored': 'the same, if the first reader sent no `Accept-Encoding`',
+  'vary-omit': 'the same, if the second reader sent none',
 }
 
 const PLAIN: Group = {
-  'cc-resp-private-shared': 'what needs a permission must say `private`, and then be kept by nobody else',
-  'other-authorization': 'answers to requests with `Authorization` are not for others',
+  'cc-resp-private-shared': 'what needs a permission says `private`, and no shared cache may keep it',
+  'other-authorization': 'answers to requests with `Authorization` must not be served to others',
   'conditional-etag-precedence': {
-    why: 'a date must not win over the version',
-    spared: { nginx: 'it then sends the whole object instead of a 304; and our answers have no `Last-Modified`' },
+    why: 'a date must not take precedence over the version',
+    spared: { nginx: 'it then sends the whole object instead of a 304, and our answers have no `Last-Modified`' },
   },
   'conditional-304-etag': {
-    why: 'a 304 says which version it means',
-    spared: { squid: 'who gets a 304 asked with one ETag, and knows which' },
+    why: 'a 304 says which version it confirms',
+    spared: { squid: 'a reader that gets a 304 sent one ETag, and knows which' },
   },
   '304-etag-update-response-Test-Header': {
     why: 'a revalidated copy has the position of its revalidation',
     spared: {
-      nginx: 'it keeps the earlier `Freshet-Position`: the copy passes for older than it is, which is safe',
+      nginx: 'it keeps the earlier `Freshet-Position`: the copy seems older than it is, which is safe',
     },
   },
   'other-date-update': '`Date` tells browsers and further caches how old a copy is',
   'other-age-gen': {
-    why: '`Age` tells them, too',
-    spared: { nginx: 'nginx has no `Age`. The shipped file passes on the `Date` of the server, from which it follows' },
+    why: 'so does `Age`',
+    spared: {
+      nginx: 'nginx has no `Age`. The shipped file passes on the `Date` of the server, from which the age follows',
+    },
   },
-  'other-age-update-max-age': { why: 'and must grow', spared: { nginx: 'the same' } },
+  'other-age-update-max-age': { why: '`Age` must grow', spared: { nginx: 'the same' } },
 }
 
 const FAST: Group = {
   'freshness-max-age': 'copies are used at all',
   'status-200-fresh': 'the same',
   'status-404-fresh': {
-    why: '"there is no such object" is kept as well',
-    spared: { squid: 'with `negative_ttl 0` it keeps no 404, so that each costs a request to the server' },
+    why: '"there is no such object" is cached as well',
+    spared: { squid: 'with `negative_ttl 0` it caches no 404, so each costs a request to the server' },
   },
-  'query-args-same': 'a URL with `?at=` is kept like any other, and shared by all who ask under it',
-  'cc-resp-must-revalidate-fresh': '`must-revalidate` does not keep a copy from being used while it lives',
+  'query-args-same': 'a URL with `?at=` is cached like any other, and shared by all readers that request it',
+  'cc-resp-must-revalidate-fresh': '`must-revalidate` does not prevent the use of a copy before it expires',
   'vary-match': 'compressed copies are used',
-  'vary-cache-key': 'readers who differ in other headers share a copy',
-  'conditional-etag-strong-respond': 'a browser that has the version is told so by the cache',
-  'conditional-etag-strong-generate': 'a copy that has expired unchanged is not sent again by the server',
+  'vary-cache-key': 'readers that differ in other headers share a copy',
+  'conditional-etag-strong-respond': 'the cache answers a browser that has the version with a 304',
+  'conditional-etag-strong-generate': 'the server does not resend an expired copy that has not changed',
 }
 
 const NOT: Group = {
-  'ccreq-no-cache': 'that a reader could make a cache fetch anew',
-  'ccreq-ma0': 'that a reader could make a cache ask whether its copy still holds, as the thesis has it',
+  'ccreq-no-cache': 'that a reader could make a cache fetch again',
+  'ccreq-ma0': 'that a reader could make a cache revalidate its copy, as in the thesis',
   'ccreq-no-store': 'that a reader could keep its answer out of a cache',
-  'invalidate-PUT': 'that a write through a cache made it drop its copy ("invalidation by side effect")',
+  'invalidate-PUT': 'that a write through a cache made the cache drop its copy ("invalidation by side effect")',
   'invalidate-POST': 'the same',
   'invalidate-DELETE': 'the same',
   'freshness-max-age-s-maxage-shared-shorter': 'that shared caches could be given another lifetime than browsers',
-  'heuristic-503-not_cached': 'that errors are not kept: ours say `no-store`',
-  'status-503-fresh': 'that errors are kept if they say so',
+  'heuristic-503-not_cached': 'that errors are not cached: ours say `no-store`',
+  'status-503-fresh': 'that errors are cached if they say so',
   'freshness-none':
-    'that what has no lifetime is not kept (Varnish keeps it for two minutes): our answers always have one',
-  'freshness-max-age-date': 'that a cache counts an age from `Date`',
+    'that answers without a lifetime are not cached (Varnish keeps them for two minutes): our answers always have one',
+  'freshness-max-age-date': 'that a cache computes the age from `Date`',
 }
 
 export const RELIED_UPON: readonly ReliedUpon[] = [SESSIONS, PLAIN, FAST, NOT].flatMap((group, i) =>

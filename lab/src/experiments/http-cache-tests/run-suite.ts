@@ -1,4 +1,4 @@
-/** Runs the suite against one cache: its server behind the cache, its own command-line client before it. */
+/** Runs the suite against one cache: its server behind the cache, its own command-line client in front of it. */
 import { type ChildProcess, fork, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
@@ -7,14 +7,14 @@ import suites, { type SuiteTest } from 'http-cache-tests/tests/index.mjs'
 import type { RunningCache } from '../../caches/cache-process.js'
 
 /**
- * Of a test that says what caches must or should do, pass or fail; of one that only asks what they do, yes or no. Unclear:
- * it could not be set up, or another that it builds upon has failed.
+ * Pass or fail for tests of what caches must or should do; yes or no for tests that only ask what they do. Unclear: the test
+ * could not be set up, or another test that it depends on has failed.
  */
 export type Outcome = 'pass' | 'fail' | 'yes' | 'no' | 'unclear'
 
 export type Outcomes = Readonly<Record<string, Outcome>>
 
-/** As the package's client prints them: true, or what went wrong. */
+/** As the package's client prints them: true, or the kind and text of the failure. */
 type Raw = Readonly<Record<string, true | readonly [kind: string, text: string]>>
 
 const SERVER = fileURLToPath(new URL('./suite-server-process.js', import.meta.url))
@@ -42,10 +42,10 @@ export async function runSuite(start: (origin: string) => Promise<RunningCache>)
 
 async function failing(child: ChildProcess): Promise<never> {
   const [code] = (await once(child, 'exit')) as [number | null]
-  throw new Error(`The server of http-cache-tests ended with ${code} before it listened.`)
+  throw new Error(`The server of http-cache-tests ended with exit code ${code} before it listened.`)
 }
 
-/** It takes its settings from the variables that npm would set. */
+/** The client takes its settings from the variables that npm would set. */
 async function runClient(url: string): Promise<Raw> {
   const env = { ...process.env, npm_config_base: url, npm_config_id: '', npm_package_config_id: '' }
   const child = spawn(process.execPath, ['--no-warnings', CLIENT], { env, stdio: ['ignore', 'pipe', 'pipe'] })
@@ -58,7 +58,8 @@ async function runClient(url: string): Promise<Raw> {
     errors += text
   })
   const [code] = (await once(child, 'close')) as [number | null]
-  if (code !== 0 || errors !== '') throw new Error(`The client of http-cache-tests ended with ${code}: ${errors}`)
+  if (code !== 0 || errors !== '')
+    throw new Error(`The client of http-cache-tests ended with exit code ${code}: ${errors}`)
   return JSON.parse(output) as Raw
 }
 
@@ -68,12 +69,12 @@ export function toOutcomes(raw: Raw): Outcomes {
 }
 
 /**
- * Whether a cache keeps what has no lifetime. Nearly all others are said to build upon its not doing so; but whether a
- * lifetime is kept to can be told all the same, and our answers always have one.
+ * Whether a cache keeps answers without a lifetime. The suite says that nearly all other tests depend on it not doing so. But
+ * whether a cache respects a lifetime can be tested all the same, and our answers always have one.
  */
 const KEEPS_WITHOUT_LIFETIME = 'freshness-none'
 
-/** Else as the package's own pages judge it (lib/display.mjs, which needs a browser). */
+/** Otherwise judges as the package's own pages do (lib/display.mjs, which needs a browser). */
 function outcomeOf(id: string, raw: Raw): Outcome {
   const test = SUITE_TESTS.get(id)
   const result = raw[id]

@@ -1,6 +1,6 @@
 /**
- * The server of http-cache-tests, on this machine's own address alone: the package's listens everywhere, and hands out files.
- * The port is the only argument. It ends with whoever started it.
+ * The server of http-cache-tests, listening on the loopback address only: the package's own listens everywhere, and serves files.
+ * The port is the only argument. The process ends with its parent.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import handleConfig from 'http-cache-tests/server/handle-config.mjs'

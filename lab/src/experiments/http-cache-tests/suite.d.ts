@@ -1,5 +1,5 @@
-// biome-ignore-all lint/style/noDefaultExport: this is what the package exports
-/** The parts of http-cache-tests that are used here; it comes without types. */
+// biome-ignore-all lint/style/noDefaultExport: the package has a default export
+/** Types for the parts of http-cache-tests that are used here; the package has none. */
 declare module 'http-cache-tests/tests/index.mjs' {
   export interface SuiteTest {
     readonly id: string

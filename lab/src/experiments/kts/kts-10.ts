@@ -1,4 +1,4 @@
-/** Messages by the number of replicas. */
+/** Messages by number of replicas. */
 import type { Experiment } from '../../harness/experiment.js'
 import { BY_REPLICAS, createKtsFigure } from './kts-figure.js'
 

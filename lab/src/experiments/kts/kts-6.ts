@@ -1,10 +1,10 @@
 /**
- * Real peers over TCP in several processes. First the response time by the number of peers, as the paper's figure 6; then 64 of
- * them with tenures, while peers leave in good order, a process with eight is killed, the same eight come back without their memory, and
- * others join: readers and writers go on meanwhile, and every answer is checked.
+ * Real peers over TCP in several processes. First the response time by number of peers, as in the paper's figure 6. Then 64 peers
+ * with tenures: peers leave in good order, a process with eight peers is killed, the same eight come back without their memory,
+ * and others join. Readers and writers continue meanwhile, and every answer is checked.
  *
- * UMS-Indirect reads after the counter was lost, as with a responsible that failed: it is initialised from the replicas first.
- * Its DHT does not tell of lost keys. UMS-Direct votes, so that it is safe; the paper's does not.
+ * UMS-Indirect reads after the counter was lost, as after the failure of a responsible: the counter is first initialised from the
+ * replicas. Its DHT does not report lost keys. UMS-Direct votes, so that it is safe; the paper's does not.
  */
 import { compareTimestamps, NO_TIMESTAMP, type Peer, type Timestamp } from '@freshet/dht'
 import type { Experiment, ExperimentContext, ExperimentResult, Verdict } from '../../harness/experiment.js'
@@ -30,7 +30,7 @@ interface SpeedPoint {
   readonly directMs: number
   readonly indirectMs: number
   readonly brkMs: number
-  /** Of a read of UMS-Direct. */
+  /** Per read of UMS-Direct. */
   readonly messages: number
 }
 
@@ -64,7 +64,7 @@ async function speedOf(processes: number, context: ExperimentContext): Promise<S
   const direct = await RingFleet.start(processes, PEERS_EACH, { ...OPTIONS, voting: VOTING })
   const unaware = await RingFleet.start(processes, PEERS_EACH, { ...OPTIONS, isLossUnaware: true })
   try {
-    // In turn, so that whatever else the machine does falls on all alike.
+    // In turn, so that other load on the machine affects all alike.
     const sums = { direct: 0, indirect: 0, brk: 0, messages: 0 }
     for (let i = 0; i < items; i++) {
       const own = await timeRead(direct, `ums/${i}`, {}, context.random)
@@ -101,7 +101,7 @@ async function timeRead(
   return { ms: performance.now() - startedMs, messages }
 }
 
-/** Times are this process's: an answer came before a question that was asked after it. */
+/** Times are this process's: an answer came before a question that was sent after it. */
 class TrialChecker {
   readonly #acknowledged = new Map<string, Timestamp>()
   readonly #given = new Map<string, unknown>()
@@ -114,13 +114,13 @@ class TrialChecker {
 
   wrote(key: string, value: unknown, stamp: Timestamp): void {
     const name = `${key} at ${stamp.tenure}.${stamp.count}`
-    if (this.#given.has(name)) this.wrong.push(`${name} was given twice`)
+    if (this.#given.has(name)) this.wrong.push(`${name} was issued twice`)
     this.#given.set(name, value)
     this.raise(key, stamp)
   }
 
   read(key: string, floor: Timestamp, stamp: Timestamp): void {
-    if (compareTimestamps(stamp, floor) < 0) this.wrong.push(`${key}: an old value was said to be current`)
+    if (compareTimestamps(stamp, floor) < 0) this.wrong.push(`${key}: an old value was reported as current`)
     this.raise(key, stamp)
   }
 
@@ -160,7 +160,7 @@ async function change(fleet: RingFleet, random: Random): Promise<void> {
   await fleet.settle()
 }
 
-/** Writes and reads in turn, at peers that may be gone by the time they are asked. */
+/** Writes and reads in turn, at peers that may be gone by the time of the request. */
 async function work(fleet: RingFleet, checker: TrialChecker, random: Random, isOver: () => boolean): Promise<void> {
   while (!isOver()) {
     const key = `key/${random.below(KEYS)}`
@@ -200,13 +200,13 @@ function toResult(points: readonly SpeedPoint[], trial: Trial): ExperimentResult
     points,
     tables: [
       {
-        title: 'Response time of a read, ms; the paper draws its curves and prints no figures',
+        title: 'Response time of a read, ms; the paper draws curves and prints no numbers',
         columns: ['peers', 'UMS-Direct', 'UMS-Indirect', 'BRK', 'BRK / Direct', 'messages, Direct'],
         rows: points.map(p => [p.peers, p.directMs, p.indirectMs, p.brkMs, p.brkMs / p.directMs, p.messages]),
       },
       {
-        title: `${points.at(-1)!.peers} peers, of which 4 left, a process was killed, its peers came back and 4 others joined`,
-        columns: ['writes acknowledged', 'not acknowledged', 'reads', 'said to be current', 'wrong', 'seconds'],
+        title: `${points.at(-1)!.peers} peers, of which 4 left; a process was killed, its peers came back, and 4 others joined`,
+        columns: ['writes acknowledged', 'not acknowledged', 'reads', 'reported as current', 'wrong', 'seconds'],
         rows: [
           [trial.committed, trial.notCommitted, trial.reads, trial.currentReads, trial.wrong.length, trial.seconds],
         ],
@@ -217,7 +217,7 @@ function toResult(points: readonly SpeedPoint[], trial: Trial): ExperimentResult
         name: 'response-time',
         chart: {
           kind: 'lines',
-          title: 'Response time by the number of peers, over TCP',
+          title: 'Response time by number of peers, over TCP',
           x: { name: 'peers', min: 0 },
           y: { name: 'response time, ms', min: 0 },
           series: [
@@ -237,7 +237,7 @@ function shapeOf(points: readonly SpeedPoint[]): Verdict[] {
   const growth = last.messages / first.messages
   return [
     {
-      claim: 'reads of UMS-Direct are faster than those of BRK',
+      claim: 'UMS-Direct reads are faster than BRK reads',
       holds: points.every(p => p.directMs < p.brkMs),
       detail: points.map(p => `${(p.brkMs / p.directMs).toFixed(1)} times at ${p.peers}`).join(', '),
     },
@@ -252,12 +252,12 @@ function shapeOf(points: readonly SpeedPoint[]): Verdict[] {
 function promisesOf({ wrong, committed, currentReads, lateReads, lateCurrentReads }: Trial): Verdict[] {
   return [
     {
-      claim: 'no timestamp came twice, and no read was falsely current',
+      claim: 'no timestamp was issued twice, and no read was falsely current',
       holds: wrong.length === 0 && committed > 0 && currentReads > 0,
       detail: wrong[0] ?? `${committed} acknowledged writes, ${currentReads} current reads`,
     },
     {
-      claim: 'afterwards every key is read as current',
+      claim: 'afterwards, every key is read as current',
       holds: lateCurrentReads === lateReads,
       detail: `${lateCurrentReads} of ${lateReads}`,
     },

@@ -1,4 +1,4 @@
-/** Response time by the number of peers. */
+/** Response time by number of peers. */
 import type { Experiment } from '../../harness/experiment.js'
 import { BY_PEERS, createKtsFigure } from './kts-figure.js'
 

@@ -1,4 +1,4 @@
-/** Messages by the number of peers. */
+/** Messages by number of peers. */
 import type { Experiment } from '../../harness/experiment.js'
 import { BY_PEERS, createKtsFigure } from './kts-figure.js'
 

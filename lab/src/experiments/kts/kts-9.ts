@@ -1,4 +1,4 @@
-/** Response time by the number of replicas. */
+/** Response time by number of replicas. */
 import type { Experiment } from '../../harness/experiment.js'
 import { BY_REPLICAS, createKtsFigure } from './kts-figure.js'
 

@@ -1,6 +1,6 @@
 /**
- * Not in the paper: what asking at once makes of it. BRK may ask for all replicas at the same time, UMS for the last timestamp and
- * a first replica. BRK is then as fast as its slowest replica, for as many messages as ever.
+ * Not in the paper: the effect of parallel requests. BRK may request all replicas at the same time, UMS the last timestamp and a
+ * first replica. BRK is then as fast as its slowest replica, and sends as many messages as before.
  */
 
 import { PAPER, runChurn } from '../../dht-simulator/churn-run.js'
@@ -28,7 +28,7 @@ function measure(context: ExperimentContext): Row[] {
     { name: 'BRK, replicas one by one', point: pointOf(0, 'brk', inTurn) },
     { name: 'BRK, all replicas at once', point: pointOf(1, 'brk', atOnce) },
     { name: 'UMS-Direct, first the timestamp', point: pointOf(0, 'direct', inTurn) },
-    { name: 'UMS-Direct, one replica with it', point: pointOf(1, 'direct', atOnce) },
+    { name: 'UMS-Direct, timestamp and one replica at once', point: pointOf(1, 'direct', atOnce) },
   ]
 }
 
@@ -36,12 +36,12 @@ function toResult(rows: readonly Row[]): ExperimentResult {
   const [, brkAtOnce, umsInTurn, umsAtOnce] = rows.map(({ point }) => point)
   const verdicts: Verdict[] = [
     {
-      claim: 'a replica asked for ahead makes UMS faster for a tenth more messages at most',
+      claim: 'requesting a replica ahead makes UMS faster, for at most a tenth more messages',
       holds: umsAtOnce!.responseMs < 0.75 * umsInTurn!.responseMs && umsAtOnce!.messages < 1.1 * umsInTurn!.messages,
       detail: `${(umsInTurn!.responseMs / umsAtOnce!.responseMs).toFixed(2)} times as fast, ${(umsAtOnce!.messages / umsInTurn!.messages).toFixed(2)} times as many messages`,
     },
     {
-      claim: 'with everything at once UMS is still no slower than BRK, and takes a fraction of the messages',
+      claim: 'with parallel requests, UMS is still no slower than BRK, and sends a fraction of the messages',
       holds: umsAtOnce!.responseMs < brkAtOnce!.responseMs * 1.05 && umsAtOnce!.messages < brkAtOnce!.messages / 3,
       detail: `${(brkAtOnce!.responseMs / umsAtOnce!.responseMs).toFixed(2)} times as fast, BRK sends ${(brkAtOnce!.messages / umsAtOnce!.messages).toFixed(1)} times as many messages`,
     },
@@ -51,7 +51,7 @@ function toResult(rows: readonly Row[]): ExperimentResult {
     points: rows,
     tables: [
       {
-        title: 'A read, by what is asked at once',
+        title: 'A read, by what is requested at once',
         columns: ['algorithm', 'response time, s', 'messages', 'queries'],
         rows: rows.map(({ name, point }) => [name, point.responseMs / 1000, point.messages, point.queries]),
       },

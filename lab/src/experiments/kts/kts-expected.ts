@@ -1,11 +1,11 @@
 /**
- * The paper's theory against what happens: how many replicas a read fetches (theorem 1: fewer than 1/p_t), how many are current
- * after a while (appendix A: e^(-p_lf t)), and how often an indirect initialisation finds the last timestamp (section 4.2.2:
+ * The paper's theory and measurement: how many replicas a read fetches (theorem 1: fewer than 1/p_t), how many are current after
+ * a while (appendix A: e^(-p_lf t)), and how often an indirect initialisation finds the last timestamp (section 4.2.2:
  * 1 - (1 - p_t)^|H_r|).
  *
- * Items are written once and read later; replicas of peers that leave are lost, as the appendix assumes. A peer that hands its
- * replicas to one that joins keeps them, and has them still when that one is gone: so a little more is current than in theory,
- * where nobody comes back to a replica.
+ * Items are written once and read later. Replicas on peers that leave are lost, as the appendix assumes. A peer that hands its
+ * replicas to a joining peer keeps them, and still has them when that peer is gone. So slightly more replicas are current than in
+ * theory, where a replica never comes back.
  */
 
 import { type Algorithm, type ChurnSettings, PAPER, type QueryResult, runChurn } from '../../dht-simulator/churn-run.js'
@@ -14,17 +14,17 @@ import type { Experiment, ExperimentContext, ExperimentResult, Table, Verdict } 
 const REPLICAS = 10
 const FUNCTIONS = { quick: [1, 3], full: [1, 2, 3, 5] }
 const AGES = 6
-/** Bins with fewer queries say nothing. */
+/** Bins with fewer queries are too small to use. */
 const QUERIES_MIN = 8
 
 interface SharePoint {
   readonly currentShare: number
   readonly queries: number
   readonly replicas: number
-  /** Of the mean. */
+  /** The standard error of the mean. */
   readonly standardError: number
   readonly bound: number
-  /** Drawing without putting back, which is what reading replicas in turn is: (n + 1) / (k + 1). */
+  /** Drawing without replacement, which is what reading replicas in turn is: (n + 1) / (k + 1). */
   readonly exact: number
 }
 
@@ -131,7 +131,7 @@ function toResult(
         name: 'replicas-fetched',
         chart: {
           kind: 'lines',
-          title: 'Replicas that a read fetches, by the share that is current',
+          title: 'Replicas that a read fetches, by share of current replicas',
           x: { name: 'p_t, share of replicas that are current', min: 0, max: 1 },
           y: { name: 'replicas fetched', min: 0 },
           series: [
@@ -153,11 +153,11 @@ function tablesOf(
   return [
     {
       title: 'Replicas fetched by a read (theorem 1)',
-      columns: ['p_t', 'fetched', '± 3 sigma', 'at most, 1 / p_t', 'drawn without return', 'queries'],
+      columns: ['p_t', 'fetched', '± 3 sigma', 'bound, 1 / p_t', 'drawn without replacement', 'queries'],
       rows: shares.map(p => [p.currentShare, p.replicas, 3 * p.standardError, p.bound, p.exact, p.queries]),
     },
     {
-      title: 'Share of replicas that are current (appendix A)',
+      title: 'Share of current replicas (appendix A)',
       columns: ['minutes since the update', 'measured p_t', 'e^(-p_lf t)', 'queries'],
       rows: ages.map(p => [p.ageMs / 60_000, p.measured, p.theory, p.queries]),
     },
@@ -172,7 +172,7 @@ function tablesOf(
 function staysBelow(shares: readonly SharePoint[]): Verdict {
   const over = shares.map(p => p.replicas - 3 * p.standardError - p.bound)
   return {
-    claim: 'at every p_t a read fetches no more than 1 / p_t replicas, within chance',
+    claim: 'at every p_t, a read fetches no more than 1 / p_t replicas, within chance',
     holds: shares.length > 3 && over.every(excess => excess <= 1e-9),
     detail: `${shares.length} values of p_t; at most ${Math.max(...shares.map(p => p.replicas / p.bound)).toFixed(2)} times the bound`,
   }
@@ -181,7 +181,7 @@ function staysBelow(shares: readonly SharePoint[]): Verdict {
 function agrees(ages: readonly AgePoint[]): Verdict {
   const above = ages.map(p => p.measured - p.theory)
   return {
-    claim: 'at least as many replicas are current as e^(-p_lf t)',
+    claim: 'the share of current replicas is at least e^(-p_lf t)',
     holds: ages.length > 2 && above.every(excess => excess > -0.05),
     detail: `from ${Math.min(...above).toFixed(3)} to ${Math.max(...above).toFixed(3)} above`,
   }

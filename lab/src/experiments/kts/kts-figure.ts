@@ -1,6 +1,6 @@
 /**
- * What figures 7 to 12 have in common: UMS-Direct, UMS-Indirect and BRK over one ring, one parameter varied, everything else as
- * in table 1. The text of the paper has no figures to compare with, only the shapes of its curves: those are the verdicts.
+ * The common part of figures 7 to 12: UMS-Direct, UMS-Indirect and BRK over one ring, one parameter varied, everything else as
+ * in table 1. The paper prints no numbers to compare with, only curves, so the verdicts check the shapes of the curves.
  */
 
 import {
@@ -23,7 +23,7 @@ export interface FigurePoint {
   readonly responseMs: number
   readonly messages: number
   readonly replicas: number
-  /** The share of queries that were told that what they got is current, and the share that got what was written last. */
+  /** The share of queries whose answer was reported as current, and the share that returned the last value written. */
   readonly current: number
   readonly latest: number
   /** The share of replicas that were current, the paper's p_t. */
@@ -33,7 +33,7 @@ export interface FigurePoint {
 export interface KtsFigure {
   readonly number: number
   readonly metric: Metric
-  /** What the metric is drawn by. */
+  /** The parameter that the figure varies. */
   readonly by: string
   readonly axis: { readonly name: string; readonly quick: readonly number[]; readonly full: readonly number[] }
   readonly settingsAt: (x: number) => Partial<ChurnSettings>
@@ -44,7 +44,7 @@ const NAMES: Readonly<Record<Algorithm, string>> = { direct: 'UMS-Direct', indir
 const METRICS: Readonly<Record<Metric, string>> = { responseMs: 'response time', messages: 'messages' }
 const UNITS: Readonly<Record<Metric, string>> = { responseMs: 'response time, s', messages: 'messages' }
 
-/** Few queries meet a counter that is not there, and those take long: of 150 it would depend too much on how many. */
+/** Few queries hit a missing counter, and those take long: with 150 items, the result would depend on how many do. */
 export const ITEMS_FOR_RARE_EVENTS = 600
 
 export function createKtsFigure(figure: KtsFigure): Experiment {
@@ -54,7 +54,7 @@ export function createKtsFigure(figure: KtsFigure): Experiment {
   }
 }
 
-/** A smaller ring for quick runs; each peer lives as long as in the paper's. */
+/** A smaller ring for quick runs; each peer lives as long as in the paper's ring. */
 export function settingsOf(
   over: Partial<ChurnSettings>,
   { quick, seed }: Pick<ExperimentContext, 'quick' | 'seed'>,
@@ -113,7 +113,7 @@ export class Curves {
     return this.at(algorithm, this.xs.at(-1)!)
   }
 
-  /** How many times as much the last is as the first. */
+  /** The last value divided by the first. */
   growth(algorithm: Algorithm): number {
     return this.last(algorithm) / this.first(algorithm)
   }
@@ -167,16 +167,16 @@ function toTable({ axis, metric }: KtsFigure, curves: Curves, points: readonly F
   ])
   const factors = ['BRK / Direct', 'BRK / Indirect', 'replicas, Direct', 'p_t', 'queries']
   const columns = [axis.name, ...ALGORITHMS.map(algorithm => NAMES[algorithm]), ...factors]
-  return { title: `${UNITS[metric]}; the paper draws its curves and prints no figures`, columns, rows }
+  return { title: `${UNITS[metric]}; the paper draws curves and prints no numbers`, columns, rows }
 }
 
-/** Counters that were initialised wrongly could make it so: likely not, says the paper, and it is counted here. */
+/** Wrongly initialised counters could make a read falsely current. The paper calls that unlikely; here it is counted. */
 function neverFalse(points: readonly FigurePoint[]): Verdict {
   const ums = points.filter(({ algorithm }) => algorithm !== 'brk')
   const queries = ums.reduce((sum, point) => sum + point.queries, 0)
   const latest = ums.reduce((sum, point) => sum + point.latest * point.queries, 0)
   return {
-    claim: 'queries get what was written last',
+    claim: 'queries return the last value written',
     holds: latest / queries > 0.97,
     detail: `${Math.round(latest)} of ${queries}`,
   }
@@ -184,7 +184,7 @@ function neverFalse(points: readonly FigurePoint[]): Verdict {
 
 /** Figures 7 and 8. */
 export const BY_PEERS: Omit<KtsFigure, 'number' | 'metric'> = {
-  by: 'the number of peers',
+  by: 'number of peers',
   axis: { name: 'peers', quick: [250, 500, 1000, 2000], full: [2000, 4000, 6000, 8000, 10_000] },
   settingsAt: peers => ({ peers }),
   verdicts: curves => [isFaster(curves), growsLogarithmically(curves)],
@@ -192,7 +192,7 @@ export const BY_PEERS: Omit<KtsFigure, 'number' | 'metric'> = {
 
 /** Figures 9 and 10. */
 export const BY_REPLICAS: Omit<KtsFigure, 'number' | 'metric'> = {
-  by: 'the number of replicas',
+  by: 'number of replicas',
   axis: { name: 'replicas', quick: [10, 20, 40], full: [10, 20, 30, 40] },
   settingsAt: replicas => ({ replicas }),
   verdicts: curves => [isFaster(curves), isFlatForDirect(curves)],
@@ -203,7 +203,7 @@ function isFaster(curves: Curves): Verdict {
     x => curves.at('direct', x) <= curves.at('indirect', x) * 1.05 && curves.at('indirect', x) < curves.at('brk', x),
   )
   return {
-    claim: 'UMS-Direct is below UMS-Indirect, and that is below BRK',
+    claim: 'UMS-Direct is below UMS-Indirect, and UMS-Indirect is below BRK',
     holds: ordered,
     detail: `BRK is ${range(curves.factorsOverBrk('direct'))} times UMS-Direct, ${range(curves.factorsOverBrk('indirect'))} times UMS-Indirect`,
   }
@@ -215,8 +215,8 @@ function range(values: readonly number[]): string {
 }
 
 /**
- * BRK reads all replicas, each by a lookup. UMS does lookups as well; but of those who leave, one a second however many peers there are, fewer
- * are the ones it depends on: so with more peers it has less to make up for, and may even get cheaper.
+ * BRK reads all replicas, each by a lookup. UMS does lookups as well. But one peer leaves per second, however many there are, so
+ * in a larger ring fewer of the leaving peers matter to UMS. With more peers it has less to make up for, and may become cheaper.
  */
 function growsLogarithmically(curves: Curves): Verdict {
   const [first, last] = [curves.xs[0]!, curves.xs.at(-1)!]
@@ -224,7 +224,7 @@ function growsLogarithmically(curves: Curves): Verdict {
   const growths = ALGORITHMS.map(algorithm => curves.growth(algorithm))
   const brk = curves.growth('brk')
   return {
-    claim: 'BRK grows with the logarithm of the number of peers, and nothing grows faster',
+    claim: 'BRK grows with the logarithm of the number of peers, and neither UMS variant grows faster',
     holds: Math.abs(brk / logarithms - 1) < 0.2 && growths.every(growth => growth < logarithms * 1.2),
     detail: `BRK ${brk.toFixed(2)}, all ${range(growths)} times from ${first} to ${last} peers; their logarithms ${logarithms.toFixed(2)} times`,
   }

@@ -1,6 +1,6 @@
 /**
- * Schedules of everything that can go wrong, each from a seed: with tenures no timestamp is given twice or out of order and no
- * read that is said to be current is stale; with the paper's protocol alone there are both. See
+ * Schedules of everything that can go wrong, each from a seed. With tenures, no timestamp is issued twice or out of order, and no
+ * read reported as current is stale. With the paper's protocol alone, both happen. See
  * `dht-simulator/timestamp-schedule.ts` for what happens in a schedule.
  */
 import { PLANTED_BUGS } from '../../dht-simulator/planted-bugs.js'
@@ -26,11 +26,11 @@ export const ktsSafety: Experiment = createSafetyExperiment({
   },
   columns: {
     ...{ timestamps: 'timestamps', 'writes acknowledged': 'committed' },
-    ...{ reads: 'reads', 'said to be current': 'currentReads' },
+    ...{ reads: 'reads', 'reported as current': 'currentReads' },
   },
-  promise: 'with tenures timestamps grow, none is given twice, and no read is falsely current',
+  promise: 'with tenures, timestamps grow, none is issued twice, and no read is falsely current',
   recovery: {
-    claim: 'seconds after everything is well again reads are current, but for what was lost with all its replicas',
+    claim: 'seconds after the faults end, reads are current, except for keys that lost all replicas',
     ...{ done: 'lateCurrentReads', tried: 'lateReads', shareMin: 0.95 },
   },
 })

@@ -1,4 +1,4 @@
-/** A hundred thousand peers in one process: how long it takes, and how much memory. Ten times the paper's, for which theirs ended. */
+/** A hundred thousand peers in one process: time and memory. The paper's simulations ended at a tenth of that number. */
 
 import { type ChurnResult, PAPER, runChurn } from '../../dht-simulator/churn-run.js'
 import type { Experiment, ExperimentContext, ExperimentResult } from '../../harness/experiment.js'
@@ -15,7 +15,7 @@ export const ktsScale: Experiment = {
 
 function measure({ quick, seed, progress }: ExperimentContext): ExperimentResult {
   const peers = quick ? PEERS.quick : PEERS.full
-  // Each peer lives as long as in the paper's ring: so ten departures a second. Half an hour of it.
+  // Each peer lives as long as in the paper's ring, so ten peers depart per second. Runs for half an hour.
   const departuresPerSecond = peers / PAPER.peers
   const durationMs = (quick ? 0.25 : 0.5) * 3_600_000
   let bytesMax = 0
@@ -40,7 +40,7 @@ interface Effort {
   readonly peers: number
   readonly durationMs: number
   readonly minutes: number
-  /** Of the processor; how many pass meanwhile depends on what else the machine does. */
+  /** Processor time. How much time passes meanwhile depends on what else the machine does. */
   readonly used: number
   readonly gigabytes: number
 }
@@ -65,7 +65,7 @@ function toResult(
     tables: [
       {
         title: `${peers} peers for ${durationMs / 3_600_000} h: ${events} events, ${departures} departures, in ${minutes.toFixed(1)} minutes and ${gigabytes.toFixed(2)} GiB`,
-        columns: ['algorithm', 'response time, s', 'messages', 'replicas', 'said to be current', 'latest', 'queries'],
+        columns: ['algorithm', 'response time, s', 'messages', 'replicas', 'reported as current', 'latest', 'queries'],
         rows: points.map(p => [
           ...[p.algorithm, p.responseMs / 1000, p.messages, p.replicas, p.current, p.latest, p.queries],
         ]),
@@ -74,7 +74,7 @@ function toResult(
     plots: [],
     verdicts: [
       {
-        claim: `it takes no more than ${MINUTES_MAX} minutes of one processor and ${GIGABYTES_MAX} GiB`,
+        claim: `the run takes no more than ${MINUTES_MAX} minutes of one processor and ${GIGABYTES_MAX} GiB`,
         holds: used < MINUTES_MAX && gigabytes < GIGABYTES_MAX,
         detail: `${used.toFixed(1)} minutes (${minutes.toFixed(1)} passed), ${gigabytes.toFixed(2)} GiB, ${Math.round(events / used / 60_000)} thousand events a second`,
       },

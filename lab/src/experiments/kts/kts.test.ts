@@ -12,7 +12,7 @@ function runQuick(experiment: Experiment) {
   return experiment.run({ quick: true, seed, random: createRandom(seed), progress: () => {} })
 }
 
-// The others are the same runs along other axes; `npm run lab -- all --quick` has them all.
+// The others are the same runs along other axes; `npm run lab -- all --quick` runs them all.
 it.each(Object.entries({ kts9, kts11, ktsAtOnce, ktsExpected }))('%s: every verdict holds', async (_, experiment) => {
   const { verdicts, points } = await runQuick(experiment)
   expect(verdicts.filter(({ holds }) => !holds)).toEqual([])

@@ -1,13 +1,13 @@
 /**
- * Lifetimes learnt per key against one fixed lifetime for all, from a second to a day.
+ * Lifetimes learnt per key, compared with one fixed lifetime for all keys, from a second to a day.
  *
- * What a lifetime trades: one that ends early is asked about in vain; one that lasts beyond the next write leaves plain
+ * The trade-off of a lifetime: one that ends early causes wasted requests. One that outlasts the next write leaves plain
  * readers (curl, other languages) with an outdated copy, and makes the sketch hold that write for long. A hit counts only
- * if it is current, so the axes are hits against requests in vain.
+ * if it is current, so the axes are hits and wasted requests.
  *
- * What is not claimed: that the sketch gets smaller. It has one window, made for the longest lifetime that may be handed
- * out, so it is that of a fixed lifetime as long as the upper bound. How few keys it would have to hold, were each kept for
- * as long as its own copies live, is in the table ("at risk").
+ * Not claimed: that the sketch gets smaller. It has one window, sized for the longest lifetime that the server may grant, so
+ * it is as large as with a fixed lifetime equal to the upper bound. The table shows ("at risk") how few keys it would have
+ * to hold if each were kept only as long as its own copies live.
  */
 import type { Line, LinesChart } from '../../harness/chart.js'
 import type { Experiment, ExperimentContext, ExperimentResult, Table, Verdict } from '../../harness/experiment.js'
@@ -17,7 +17,7 @@ import { createWorkload, DAY } from './workload.js'
 
 const SECOND = 1000
 const FIXED_S = [1, 10, 60, 600, 3600, 6 * 3600, 24 * 3600]
-/** Around the defaults, which come in the middle: shares of the interval, and of the age where there is none. */
+/** Around the defaults, which are in the middle: shares of the interval, or of the age where no interval is known. */
 const SHARES = [{ share: 0.02, shareOfAge: 0.05 }, { share: 0.1, shareOfAge: 0.2 }, {}, { share: 0.5, shareOfAge: 1 }]
 
 interface Point {
@@ -27,7 +27,7 @@ interface Point {
   /** Shares of all reads. */
   readonly hits: number
   readonly inVain: number
-  /** Of the plain reads; of those in sessions. */
+  /** The share among plain reads, and among session reads. */
   readonly stale: number
   readonly sessionHits: number
 }
@@ -92,14 +92,14 @@ function toResult(points: readonly Point[]): ExperimentResult {
 
 function tableOf(points: readonly Point[]): Table {
   const columns = [
-    ...['lifetimes', 'current hits', 'in sessions', 'in vain', 'stale (plain)', 'stale (sessions)'],
+    ...['lifetimes', 'current hits', 'in sessions', 'wasted requests', 'stale (plain)', 'stale (sessions)'],
     ...['sketch changes', 'sketch bytes', 'keys at risk'],
   ]
   const rows = points.map(({ name, hits, sessionHits, inVain, stale, outcome }) => [
     ...[name, ...[hits, sessionHits, inVain, stale].map(formatPercent), outcome.staleForSessions],
     ...[outcome.sketchChanges, outcome.sketchBytes, outcome.keysAtRisk].map(Math.round),
   ])
-  return { title: 'Reads of the second day, half of them in sessions', columns, rows }
+  return { title: 'Reads on the second day, half of them in sessions', columns, rows }
 }
 
 function curves(points: readonly Point[], place: (point: Point) => readonly [number, number]): Line[] {
@@ -117,9 +117,9 @@ const CHARTS: readonly (Omit<LinesChart, 'kind' | 'series'> & {
 })[] = [
   {
     file: 'hits-by-requests-in-vain',
-    title: 'Current answers from the cache, by requests in vain',
+    title: 'Current answers from the cache, by wasted requests',
     subtitle: 'up and to the left is better',
-    x: { name: 'share of reads that reach the server for what the cache has already', scale: 'log', percent: true },
+    x: { name: 'share of reads that reach the server for what the cache already has', scale: 'log', percent: true },
     y: HITS_AXIS,
     place: ({ inVain, hits }) => [inVain, hits],
   },
@@ -133,7 +133,7 @@ const CHARTS: readonly (Omit<LinesChart, 'kind' | 'series'> & {
   },
   {
     file: 'hits-by-sketch',
-    title: 'Current answers from the cache, by the size of the sketch',
+    title: 'Current answers from the cache, by size of the sketch',
     subtitle: 'learnt lifetimes have the sketch of their upper bound',
     x: { name: 'bytes of filters that a new session fetches', scale: 'log' },
     y: HITS_AXIS,
@@ -146,17 +146,17 @@ function verdictsOf(points: readonly Point[], learnt: Point): Verdict[] {
   const equal = hitsAt(fixed, learnt.inVain)
   const best = fixed.reduce((a, b) => (b.hits > a.hits ? b : a))
   const longest = fixed.at(-1)!
-  // A fixed lifetime with as few outdated copies.
+  // The longest fixed lifetime with no more outdated copies than the learnt ones.
   const fresh = fixed.filter(({ stale }) => stale <= learnt.stale).at(-1)!
   const bad = points.reduce((sum, { outcome }) => sum + outcome.staleForSessions, 0)
   return [
     {
-      claim: 'at equal requests in vain, learnt lifetimes give more current hits than a fixed one',
+      claim: 'with equally many wasted requests, learnt lifetimes give more current hits than a fixed lifetime',
       holds: learnt.hits > equal,
-      detail: `${formatPercent(learnt.hits)} against ${formatPercent(equal)}, at ${formatPercent(learnt.inVain)} in vain`,
+      detail: `${formatPercent(learnt.hits)} and ${formatPercent(equal)}, at ${formatPercent(learnt.inVain)} wasted requests`,
     },
     {
-      claim: 'and at least as many as the best fixed one at any number of them, with far fewer outdated copies',
+      claim: 'learnt lifetimes give at least as many hits as the best fixed one, with far fewer outdated copies',
       holds: learnt.hits >= best.hits && learnt.stale < best.stale / 3,
       detail: `${best.name}: ${formatPercent(best.hits)}, ${formatPercent(best.stale)} of plain reads outdated; learnt: ${formatPercent(learnt.hits)}, ${formatPercent(learnt.stale)}`,
     },
@@ -166,9 +166,9 @@ function verdictsOf(points: readonly Point[], learnt: Point): Verdict[] {
       detail: `${fresh.name}: ${formatPercent(fresh.hits)}, ${formatPercent(fresh.stale)} outdated`,
     },
     {
-      claim: 'sessions lose next to nothing against the longest lifetime for all',
+      claim: 'sessions lose almost nothing compared with the longest lifetime for all keys',
       holds: learnt.sessionHits > longest.sessionHits - 0.015,
-      detail: `${formatPercent(learnt.sessionHits)} of their reads are hits, against ${formatPercent(longest.sessionHits)}`,
+      detail: `${formatPercent(learnt.sessionHits)} of their reads are hits, compared with ${formatPercent(longest.sessionHits)}`,
     },
     {
       claim: 'no session is served an outdated copy, whatever the lifetimes',
@@ -178,7 +178,7 @@ function verdictsOf(points: readonly Point[], learnt: Point): Verdict[] {
   ]
 }
 
-/** On the curve of the fixed lifetimes, straight between two of them; beyond its ends, the nearer end. */
+/** Interpolates linearly on the curve of the fixed lifetimes; beyond its ends, returns the nearer end. */
 function hitsAt(fixed: readonly Point[], inVain: number): number {
   const sorted = [...fixed].sort((a, b) => a.inVain - b.inVain)
   const after = sorted.findIndex(point => point.inVain >= inVain)

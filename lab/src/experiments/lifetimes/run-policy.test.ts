@@ -9,7 +9,7 @@ const learnt: Policy = { kind: 'learnt', minMs: 1000, maxMs: DAY }
 const long = fixed(DAY)
 const results = new Map<Policy, ReturnType<typeof runPolicy>>()
 
-/** Run once, for all tests. */
+/** Runs each policy once, for all tests. */
 function resultOf(policy: Policy): ReturnType<typeof runPolicy> {
   const result = results.get(policy) ?? runPolicy(workload, policy)
   results.set(policy, result)
@@ -28,11 +28,11 @@ describe('a policy of lifetimes, run over the workload', () => {
     },
   )
 
-  it('is caught by the sessions if the window does not cover its lifetimes', () => {
+  it('makes sessions fail if the window does not cover its lifetimes', () => {
     expect(() => runPolicy(workload, learnt, 60_000)).toThrow(/The session refuses/)
   })
 
-  it('has fewer outdated copies if it learns, and the same sketch as the longest lifetime for all', () => {
+  it('has fewer outdated copies if it learns, and the same sketch as with the longest lifetime for all keys', () => {
     const [kept, learning] = [resultOf(long), resultOf(learnt)]
     expect(learning.stale).toBeLessThan(kept.stale / 3)
     expect(learning.sketchBytes).toBe(kept.sketchBytes)

@@ -1,14 +1,14 @@
 /**
  * One policy of lifetimes over the workload: a server with the real sketch, one shared cache in front of it, and readers.
- * Half of them hold sessions, and ask where the real `Session` tells them to; the others know nothing of sketches and ask
- * under plain URLs. A session lasts ten minutes; the next one fetches the whole sketch.
+ * Half of the readers hold sessions and request the URLs that the real `Session` chooses. The others know nothing of sketches
+ * and request plain URLs. A session lasts ten minutes; the next session fetches the whole sketch.
  *
- * Every read is one of
- * - a hit: the cache answers, and what it has is current;
- * - stale: the cache answers with what is outdated. That may happen to plain readers only;
- * - in vain: the cache asks the server, which answers with what the cache has already, under this URL or another. This
- *   is what a lifetime costs that ends too early (a revalidation, 304), and a key that is in the sketch for long (a fetch
- *   under the next `?at=`);
+ * Every read is one of:
+ * - a hit: the cache answers with a current copy;
+ * - stale: the cache answers with an outdated copy. That may happen to plain readers only;
+ * - in vain (a wasted request): the cache asks the server, which answers with what the cache already has, under this URL or
+ *   another. This is the cost of a lifetime that ends too early (a revalidation, 304), and of a key that stays in the sketch
+ *   for long (a fetch under the next `?at=`);
  * - needed: the cache asks the server for what it does not have.
  */
 import type { Bloom } from '@freshet/bloom'
@@ -26,13 +26,13 @@ export type Policy =
       readonly shareOfAge?: number
     }
 
-/** Of all reads that count. */
+/** Counts over all reads after the start of counting. */
 export interface PolicyOutcome extends Readonly<Record<Counted, number>> {
   readonly windowMs: number
-  /** Changes in the sketch, and bytes of filters that a new session fetches; both on average. */
+  /** Changes in the sketch, and bytes of filters that a new session fetches; both are averages. */
   readonly sketchChanges: number
   readonly sketchBytes: number
-  /** Keys with a plain copy, still alive, from before their last write: the sketch would have to hold only these. */
+  /** Keys with a live plain copy from before their last write: the sketch would have to hold only these. */
   readonly keysAtRisk: number
 }
 
@@ -44,7 +44,7 @@ const SLOT_MS = 8000
 const SESSIONS = 4
 const SESSION_MS = 600_000
 const STALENESS_MS = 10_000
-/** More than there are positions. */
+/** More than the number of positions. */
 const POSITIONS_MAX = 2 ** 24
 
 type Counted = 'reads' | 'sessionReads' | 'hits' | 'sessionHits' | 'stale' | 'staleForSessions' | 'inVain' | 'needed'
@@ -60,7 +60,7 @@ interface OpenSession {
   readonly endMs: number
 }
 
-/** A window of another length than follows from the policy is for those who want to see it go wrong. */
+/** Pass `windowMs` to see a window of the wrong length fail; by default it follows from the policy. */
 export function runPolicy(workload: Workload, policy: Policy, windowMs: number = windowMsOf(policy)): PolicyOutcome {
   const run = new PolicyRun(workload, policy, windowMs)
   for (const [i, event] of workload.events.entries()) run.take(event, i)
@@ -74,7 +74,7 @@ class PolicyRun {
   readonly #sketch: Sketch
   readonly #windowMs: number
   #position: Position = 0
-  /** By key: the last write; what the cache has seen last; until when plain copies live; the same, as of the last write. */
+  /** By key: the last write; the version the cache saw last; the expiry of plain copies; that expiry at the last write. */
   readonly #versions: Float64Array
   readonly #cachedVersions: Float64Array
   readonly #plainUntilMs: Float64Array
@@ -101,7 +101,7 @@ class PolicyRun {
     this.#windowMs = windowMs
     this.#sketch = createSketch({ seed: SEED, from: 0, windowMs: this.#windowMs, slotMs: SLOT_MS })
     this.#learnt = new LearntLifetimes({ seed: SEED, ...sharesOf(policy) })
-    // Everything was written before the two days began; how long before, the server does not know.
+    // Everything was written before the two days began; the server does not know how long before.
     this.#learnt.begin(0, 0)
     const { length } = workload.keys
     this.#versions = new Float64Array(length)
@@ -144,8 +144,7 @@ class PolicyRun {
     const at = session.at(read, 'session')
     const cached = this.#copyOf(key, at ?? 0, timeMs)
     const copy = cached ?? this.#fetch(key, at ?? 0, timeMs)
-    if (!session.accepts(read, at, 'session', copy))
-      throw new Error(`The session refuses what the cache has for ${path}.`)
+    if (!session.accepts(read, at, 'session', copy)) throw new Error(`The session refused the cache's copy of ${path}.`)
     session.saw(path, copy.version)
     const changedAt = this.#versions[key]!
     if (copy.version < changedAt && changedAt <= session.position) this.#count(timeMs, 'staleForSessions')
@@ -160,7 +159,7 @@ class PolicyRun {
     return copy && nowMs < copy.deadMs ? copy : undefined
   }
 
-  /** From the server, into the cache. */
+  /** Fetches from the server into the cache. */
   #fetch(key: number, at: Position, nowMs: number): Copy {
     const version = this.#versions[key]!
     this.#count(nowMs, this.#cachedVersions[key] === version ? 'inVain' : 'needed')
@@ -191,13 +190,13 @@ class PolicyRun {
     return session
   }
 
-  /** The bytes of the filters that it fetched. */
+  /** Returns the bytes of the filters that the session fetched. */
   #refresh(session: Session, nowMs: number): number {
     this.#sketch.advance(nowMs, this.#windowMs)
     const { after } = session.headRequest
     const head = { ...this.#sketch.head(after), log: LOG, timeMs: nowMs }
     const plan = session.planHead(head, after)
-    if (plan.kind === 'restart') throw new Error('The head does not join on to what the session knows.')
+    if (plan.kind === 'restart') throw new Error('The head does not connect to what the session knows.')
     const encoded = plan.kind === 'install' ? plan.missing.map(ref => this.#sketch.segment(ref)!) : []
     session.installHead(
       head,

@@ -1,9 +1,9 @@
 /**
  * Reads and writes over two days, the same for every policy.
  *
- * Reads are Zipf-distributed over the keys. How often a key is written has nothing to do with how often it is read, and
- * spans six orders of magnitude: a few keys every few seconds (stock, scores), some every few minutes to hours (prices,
- * comments), most hardly ever. Within a key, writes come at random times; a part of the warm keys is edited in bursts.
+ * Reads are Zipf-distributed over the keys. How often a key is written does not depend on how often it is read, and spans
+ * six orders of magnitude: a few keys every few seconds (stock, scores), some every few minutes to hours (prices, comments),
+ * most hardly ever. Within a key, writes come at random times; some of the warm keys are edited in bursts.
  */
 import { type Key, type Path, pathOfKey } from '@freshet/protocol'
 import type { Random } from '../../harness/random.js'
@@ -20,7 +20,7 @@ const GROUPS = [
   { name: 'warm', share: 0.1, intervalsMs: [2 * MINUTE, 12 * HOUR] },
   { name: 'stable', share: 0.895, intervalsMs: [5 * DAY, 200 * DAY] },
 ] as const
-/** Every third warm key is written this many times in a row, and the pause is as much longer. */
+/** Every third warm key is written this many times in a row, and the pause is longer by the same factor. */
 const BURST = 4
 const BURST_GAP_MS = 20 * SECOND
 
@@ -30,7 +30,7 @@ export interface Workload {
   readonly keys: readonly Key[]
   readonly paths: readonly Path[]
   readonly durationMs: number
-  /** Before this, nothing is counted. */
+  /** Nothing is counted before this time. */
   readonly countedFromMs: number
   readonly events: readonly LoadEvent[]
 }
@@ -38,7 +38,7 @@ export interface Workload {
 export interface LoadEvent {
   readonly timeMs: number
   readonly kind: EventKind
-  /** Its index. */
+  /** The index of the key. */
   readonly key: number
 }
 

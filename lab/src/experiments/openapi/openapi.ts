@@ -1,7 +1,7 @@
 /**
- * The server does what its `/openapi.json` says: Schemathesis makes requests from the document, valid and invalid, and
- * the server answers each as documented and without a 5xx. Three times: without rules, as a caller whose token allows
- * nothing, and as an admin.
+ * The server does what its `/openapi.json` says. Schemathesis generates requests from the document, valid and invalid, and
+ * the server answers each as documented and without a 5xx. The run is repeated three times: without rules, as a caller whose
+ * token allows nothing, and as an admin.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -21,7 +21,7 @@ const ROLES = ['without rules', 'stranger', 'admin'] as const
 type Role = (typeof ROLES)[number]
 
 export const openapi: Experiment = {
-  source: 'our own: what tools that read the document may rely on',
+  source: 'our own: tools that read the document can rely on it',
   async run(context) {
     await installSchemathesis()
     const results: (readonly [Role, Ran])[] = []
@@ -39,7 +39,7 @@ export const openapi: Experiment = {
       summary: { cases, serverErrors, violations },
       tables: [
         {
-          title: 'What was found',
+          title: 'Findings',
           columns: ['as', 'cases', 'answered 5xx', 'not as documented'],
           rows: results.map(([role, ran]) => [role, ran.cases, ran.serverErrors, ran.violations]),
         },
@@ -75,7 +75,7 @@ function tokenOf(role: string): Promise<string> {
   return signToken({ claims: { sub: role, role }, audience: 'freshet', secret: SECRET, expiresMs: HOUR_MS })
 }
 
-/** One bucket of each kind, so that every kind of answer is seen. */
+/** Creates one bucket of each kind, so that every kind of answer occurs. */
 async function fill(url: string, admin: string): Promise<void> {
   const send = async (method: string, path: string, value: unknown) => {
     const headers = { authorization: `Bearer ${admin}`, 'content-type': 'application/json' }

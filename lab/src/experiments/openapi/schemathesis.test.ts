@@ -11,7 +11,7 @@ function reportOf(more: object): string {
 }
 
 describe('a report of schemathesis', () => {
-  test('has answers with a 5xx, and answers that are not as documented', () => {
+  test('lists answers with a 5xx, and answers that are not as documented', () => {
     expect(readReport(reportOf({}), '')).toEqual({
       ...{ cases: 70, serverErrors: 2, violations: 3 },
       found: ['Server error: GET /a', 'Response violates schema: GET /a, PUT /b'],
@@ -22,7 +22,7 @@ describe('a report of schemathesis', () => {
     ['was not written', undefined],
     ['is of a run that was cut off', reportOf({ complete: false })],
     ['has errors of schemathesis itself', reportOf({ errors: [{ title: 'Network Error' }] })],
-  ])('that %s is no result', (_, text) => {
+  ])('that %s is not a result', (_, text) => {
     expect(() => readReport(text, 'what it printed')).toThrow('what it printed')
   })
 })

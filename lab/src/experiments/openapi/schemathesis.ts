@@ -1,4 +1,4 @@
-/** Schemathesis (https://schemathesis.readthedocs.io), which makes requests from an OpenAPI document and holds the answers to it. */
+/** Schemathesis (https://schemathesis.readthedocs.io) generates requests from an OpenAPI document and checks the answers. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
@@ -11,13 +11,13 @@ const VERSION = '4.32.5'
 const HOME = join(tmpdir(), `freshet-schemathesis-${VERSION}-${process.getuid?.() ?? 0}`)
 const PROGRAM = join(HOME, 'bin', 'schemathesis')
 
-/** What an answer is held to: no 5xx, and all that the document says of it. */
+/** The checks for an answer: no 5xx, and everything that the document says about it. */
 const CHECKS = [
   ...['not_a_server_error', 'status_code_conformance', 'content_type_conformance'],
   ...['response_headers_conformance', 'response_schema_conformance'],
 ]
 
-/** Names of what is there, so that not all requests are for what is not. */
+/** Names of existing objects, so that some requests find something. */
 const CONFIG = `
 [dictionaries]
 namespaces = { values = ["shop"] }
@@ -37,7 +37,7 @@ export interface Ran {
   readonly cases: number
   readonly serverErrors: number
   readonly violations: number
-  /** What kind each is of, and which operations it was found in. */
+  /** The kind of each finding, and the operations in which it occurred. */
   readonly found: readonly string[]
 }
 
@@ -46,11 +46,11 @@ export interface RunOptions {
   readonly token: string | undefined
   readonly seed: number
   readonly casesPerOperation: number
-  /** For its files; removed by the caller. */
+  /** For the files of the run; the caller removes it. */
   readonly folder: string
 }
 
-/** Into a folder of its own, if it is not there yet. Throws a UsageError that says what is missing. */
+/** Installs into its own folder, if it is not there yet. Throws a UsageError that says what is missing. */
 export async function installSchemathesis(): Promise<void> {
   if (existsSync(PROGRAM)) return
   const steps: readonly (readonly [string, ...string[]])[] = [
@@ -62,12 +62,12 @@ export async function installSchemathesis(): Promise<void> {
     if (code === 0) continue
     throw new UsageError(
       `This experiment needs schemathesis ${VERSION}, and could not install it into ${HOME}: ${[program, ...args].join(' ')} failed: ` +
-        `${output.trim().slice(-300)}. It takes Python 3.10 or later with venv (apt-get install python3-venv), and a way to PyPI.`,
+        `${output.trim().slice(-300)}. It needs Python 3.10 or later with venv (apt-get install python3-venv), and access to PyPI.`,
     )
   }
 }
 
-/** Everything else comes first, so that it does not find the buckets deleted. */
+/** All other operations run first, so that they do not find the buckets deleted. */
 const DELETING = ['deleteBucket', 'deleteNamespace']
 /** A stream does not end. */
 const ENDLESS = ['followEvents']
@@ -121,11 +121,11 @@ interface Failure {
   readonly operations: readonly string[]
 }
 
-/** Throws if it did not come to its end. */
+/** Throws if the run did not finish. */
 export function readReport(text: string | undefined, output: string): Ran {
   const report = text === undefined ? undefined : (JSON.parse(text) as Report)
   if (report === undefined || !report.complete || report.errors.length > 0) {
-    throw new Error(`schemathesis did not come to its end: ${output.trim().slice(-2000)}`)
+    throw new Error(`schemathesis did not finish: ${output.trim().slice(-2000)}`)
   }
   const count = (isCounted: (failure: Failure) => boolean) =>
     report.failures.filter(isCounted).reduce((sum, failure) => sum + failure.count, 0)
@@ -137,7 +137,7 @@ export function readReport(text: string | undefined, output: string): Ran {
   }
 }
 
-/** `folder`: where it is run, and may leave files. */
+/** `folder`: the working directory of the run, which may leave files there. */
 async function run(
   program: string,
   args: readonly string[],

@@ -1,12 +1,12 @@
 /**
- * How the clients of table 12 come to know that a profile has changed, with Varnish before the server in each case:
+ * How the clients of table 12 learn that a profile has changed, with Varnish in front of the server in each case:
  *
- * - smart client: classic transactions, which read whatever the cache has; the server validates every one when it ends, and if
- *   something was outdated it is run again at once, with what has changed asked for by its version.
- * - filter: coherent transactions; asks for what has changed when one begins.
+ * - smart client: classic transactions, which read whatever the cache has. The server validates each when it ends. If something
+ *   was outdated, the client reruns the transaction at once, and requests what has changed by its version.
+ * - filter: coherent transactions; the client fetches the changes when a transaction begins.
  * - server invalidation: classic transactions; the server purges what is written.
- * - pushed filter (not in the thesis): is told what has changed. A read that finds nothing new is then answered from the
- *   client's own memory, so that it can look twenty times as often and still ask less.
+ * - pushed filter (not in the thesis): the server pushes the changes. The client's own memory then answers a read that finds
+ *   nothing new, so the client can look twenty times as often and still send fewer requests.
  */
 import { type ConnectOptions, connect, type Database, type Fetch, type ReadMode } from '@freshet/client'
 import { createMemoryStore } from '@freshet/engines/memory'
@@ -19,16 +19,16 @@ import { startVarnish } from '../../caches/varnish.js'
 export const BUCKET = 'orestes/profiles'
 
 export interface Wall {
-  /** Of the write, by which the history knows it. */
+  /** The number of the write, by which the history identifies it. */
   readonly number: number
   readonly posts: readonly number[]
 }
 
 export interface ChainClient {
   readonly db: Database
-  /** Of its transactions. */
+  /** The read mode of the strategy's transactions. */
   readonly read: ReadMode
-  /** Before one. */
+  /** Called before a transaction. */
   begin(): Promise<void>
 }
 
@@ -38,10 +38,10 @@ export interface Strategy {
   readonly thesis:
     | { min: number; mean: number; max: number; total: number; transactions: number; rollbacks: number }
     | undefined
-  /** Whether also transactions that write nothing are validated. */
+  /** Whether transactions that write nothing are validated too. */
   readonly validatesAll: boolean
   readonly pollIntervalS: number
-  /** How old a read may be, as promised by the client; 0 also where nothing is promised. */
+  /** How old a read may be, as the client promises; 0 also where there is no promise. */
   readonly stalenessS: number
   readonly isPurging?: boolean
   connect(url: string, fetch: Fetch, staleness: number): Promise<ChainClient>
@@ -65,7 +65,7 @@ export const STRATEGIES: readonly Strategy[] = [
     pollIntervalS: POLL_INTERVAL_S,
     stalenessS: 0,
     connect: async (url, fetch) => {
-      // Nothing is asked for again during a transaction.
+      // The client fetches no changes during a transaction.
       const db = await connectAs(url, { fetch, staleness: 60_000 })
       return { db, read: 'session', begin: () => db.session.refresh() }
     },
@@ -92,7 +92,7 @@ export const STRATEGIES: readonly Strategy[] = [
   },
 ]
 
-/** Without a memory of its own, as in the thesis. */
+/** Without a memory in the client, as in the thesis. */
 function connectAs(url: string, options: ConnectOptions): Promise<Database> {
   return connect(url, { ...options, memoryBytesMax: 0 })
 }
@@ -102,7 +102,7 @@ export interface ChainSite {
   stop(): Promise<void>
 }
 
-/** Varnish, and a server in this process. The cache comes first, for the server must know where to send its purges. */
+/** Varnish, and a server in this process. The cache starts first, because the server must know where to send its purges. */
 export async function startChainSite(strategy: Strategy, settings: Partial<ServerSettings>): Promise<ChainSite> {
   const port = await freePort()
   const origin = `http://127.0.0.1:${port}`

@@ -1,11 +1,11 @@
 /**
- * The chain of section 4.7: each of 25 clients watches the wall of the one before it, and posts on its own what is new
- * there. The first posts something every minute. Each looks half an interval later than the one before it, so that a post
- * that is seen at the first opportunity takes 2.5 s for a hop.
+ * The chain of section 4.7: each of 25 clients watches the wall of the client before it, and posts on its own wall what is
+ * new there. The first client posts something every minute. Each client looks half an interval later than the one before it,
+ * so a post that is seen at the first opportunity takes 2.5 s per hop.
  *
- * A hop is counted from acknowledgement to acknowledgement: who is pushed may know of a post before its writer does.
+ * A hop is counted from acknowledgement to acknowledgement: with push, a client may know of a post before its writer does.
  *
- * All times are the thesis's, and pass `speed` times as fast as real ones. What a request really takes is therefore
+ * All times are the thesis's, and pass `speed` times as fast as real ones. The real duration of a request is therefore
  * multiplied as well: 4 ms here stand for 20 ms at speed 5, about the distance from Hamburg to Ireland.
  */
 import { setTimeout as delay } from 'node:timers/promises'
@@ -20,13 +20,13 @@ const TIMES_S = {
   postInterval: 60,
   lookOffset: 2.5,
   lifetime: 120,
-  /** By then all have looked, and the cache has a copy of every wall. */
+  /** By then all clients have looked, and the cache has a copy of every wall. */
   firstPost: 10,
   /** A post that has not reached the end by then is lost. */
   patience: 300,
   /** The server's own 20 ms. */
   eventInterval: 0.02,
-  /** Often enough for a client that may be a second behind. */
+  /** Often enough for a client with an allowed staleness of a second. */
   heartbeat: 0.25,
 }
 
@@ -44,12 +44,12 @@ export interface ChainResult {
   readonly totalsS: readonly number[]
   readonly transactions: number
   readonly rollbacks: number
-  /** First reads of a transaction that miss what was acknowledged before it began, or as long before as is allowed. */
+  /** First reads of a transaction that miss a write acknowledged before it began (or, if staleness is allowed, earlier). */
   readonly staleReads: number
   readonly requestsPerMinute: number
-  /** What a request took in the mean, in the thesis's milliseconds. */
+  /** The mean duration of a request, in the thesis's milliseconds. */
   readonly requestMs: number
-  /** Posts that have not reached the end. */
+  /** Posts that have not reached the end of the chain. */
   readonly lost: number
 }
 
@@ -73,7 +73,7 @@ class Chain {
   readonly #url: string
   readonly #stalenessMs: number
   readonly #history = new RecordedHistory()
-  /** Of each client: when it was told that it had published a post. */
+  /** For each client: when the server acknowledged each of its posts. */
   readonly #published: readonly Map<number, number>[] = Array.from({ length: CLIENTS }, () => new Map())
   readonly #requestMs: number[] = []
   readonly #found = { transactions: 0, rollbacks: 0, staleReads: 0 }
@@ -128,14 +128,14 @@ class Chain {
     }
   }
 
-  /** Whoever is late leaves out the looks that it has missed. */
+  /** A client that is late skips the looks that it has missed. */
   #nextLookS(lookS: number): number {
     const { pollIntervalS } = this.#options.strategy
     const missed = Math.max(0, Math.floor((this.#nowS() - lookS) / pollIntervalS))
     return lookS + (missed + 1) * pollIntervalS
   }
 
-  /** Says what this client has posted by then. */
+  /** Returns what this client has posted by then. */
   async #transact(client: ChainClient, i: number, known: readonly number[]): Promise<readonly number[]> {
     const beganMs = performance.now()
     for (let attempt = 0; ; attempt++) {
@@ -157,7 +157,7 @@ class Chain {
     return this.#history.dueAt(id, this.#options.strategy.stalenessS === 0 ? beganMs : beganMs - this.#stalenessMs)
   }
 
-  /** False if what was seen no longer holds. Its own wall is read as well: of one object alone, nothing is validated. */
+  /** False if a read no longer holds. Also reads the client's own wall: with a single object, nothing would be validated. */
   async #commit(tx: Transaction, i: number, posts: readonly number[] | undefined): Promise<boolean> {
     await tx.bucket<Wall>(BUCKET).get(idOf(i))
     try {
@@ -188,7 +188,7 @@ class Chain {
     return Array.from({ length: CLIENTS - 1 }, (_, i) => this.#betweenS(post, i, i + 1)).flat()
   }
 
-  /** Nothing if it has not got there. */
+  /** Empty if the post has not got there. */
   #betweenS(post: number, from: number, to: number): number[] {
     const [beganMs, endedMs] = [this.#published[from]!.get(post), this.#published[to]!.get(post)]
     if (beganMs === undefined || endedMs === undefined) return []
@@ -212,7 +212,7 @@ class Chain {
   readonly #timedFetch: Fetch = async (url, init) => {
     const beganMs = performance.now()
     const response = await fetch(url, init)
-    // A stream of events is no request that anybody waits for.
+    // A stream of events is not a request that a client waits for.
     if (!url.includes('/coherence/events')) this.#requestMs.push(performance.now() - beganMs)
     return response
   }

@@ -1,9 +1,9 @@
 /**
- * One of the clients of figure 24: it reads objects one after the other, as somebody who navigates does, and commits some
+ * One of the clients of figure 24. It reads objects one after the other, like a user who follows links, and commits some
  * changes at the end of each transaction. Every read is checked.
  *
- * Writes are committed together, as by the database's own protocol in the thesis, and on no condition: with 300 objects
- * and 50 clients nearly every transaction would meet a true conflict, with a cache or without.
+ * Writes are committed together, as in the thesis by the database's own protocol, and unconditionally: with 300 objects and
+ * 50 clients, nearly every transaction would meet a true conflict, with a cache or without.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { type ConnectOptions, connect, versionOf } from '@freshet/client'
@@ -16,7 +16,7 @@ export const STALENESS_MS = 1000
 export const READS_PER_TRANSACTION = 50
 export const WRITES_PER_TRANSACTION = 5
 
-/** Direct: every read is a round trip to the server. Cached: as Freshet's clients are meant to be used. */
+/** Direct: every read is a round trip to the server. Cached: the normal use of Freshet's clients. */
 export type FarWay = 'direct' | 'cached'
 
 export interface FarClientOptions {
@@ -28,7 +28,7 @@ export interface FarClientOptions {
   readonly onRead: () => void
 }
 
-/** How long it took in all, without the pauses, and what of it was spent on what. */
+/** Total duration without the pauses, and the time spent on each kind of operation. */
 export interface ClientTimes {
   readonly totalMs: number
   readonly connectMs: number
@@ -42,8 +42,8 @@ const OPTIONS: Readonly<Record<FarWay, ConnectOptions>> = {
 }
 
 /**
- * Between transactions, from this to three times this. The clients are machines of their own in the thesis; here they share
- * the processors of one, for which they would wait if they never paused.
+ * The pause between transactions, from this to three times this. In the thesis the clients are separate machines. Here they
+ * share the processors of one machine, and would wait for them if they never paused.
  */
 const PAUSE_MS_MIN = 1000
 

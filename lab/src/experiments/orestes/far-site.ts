@@ -1,6 +1,6 @@
 /**
- * A server far away and caches on both sides of the long line: Squid near the clients, Varnish near the server, with the
- * configurations of `deploy/`. Beside them, the same line straight to the server, for clients that use no cache.
+ * A distant server and caches on both sides of the long connection: Squid near the clients, Varnish near the server, with the
+ * configurations of `deploy/`. Beside them, the same connection straight to the server, for clients that use no cache.
  *
  *     clients ── Squid ──── 165 ms there and back ──── Varnish ── server
  *     clients ───────────── 165 ms there and back ─────────────── server
@@ -23,16 +23,16 @@ export interface FarSite {
   readonly ids: readonly string[]
   readonly history: RecordedHistory
   readonly origin: SlowOrigin
-  /** Where clients ask the cache near them. */
+  /** The URL of the cache near the clients. */
   readonly nearUrl: string
-  /** Where clients ask the server itself, over the long line. */
+  /** The URL of the server itself, over the long connection. */
   readonly farUrl: string
   stop(): Promise<void>
 }
 
-/** Nothing expires during the experiment; what was changed in it stays in the window. */
+/** Nothing expires during the experiment, and its changes stay in the window. */
 const LIFETIME_MS = 1_800_000
-/** While the objects are put in, copies would live so short that their creation has soon left the window. */
+/** While the objects are created, copies live so briefly that the creations leave the window soon. */
 const FILL = { lifetimeMs: 0, responseMsMax: 1000, slackMs: 500 }
 const FILL_AGED_MS = 6000
 const PARTS_MAX = 500
@@ -52,7 +52,7 @@ export async function startFarSite(objects: number, random: Random): Promise<Far
   })
 }
 
-/** The objects are old when the experiment begins: nobody's sketch knows of their creation. */
+/** The objects are old when the experiment begins: no session's sketch contains their creation. */
 async function fill(url: string, ids: readonly string[], history: RecordedHistory, random: Random): Promise<void> {
   const db = await connect(url)
   for (let at = 0; at < ids.length; at += PARTS_MAX) {

@@ -1,4 +1,4 @@
-/** Sums, means and spreads, as the thesis's tables and plots have them. */
+/** Sums, means and standard deviations, as in the thesis's tables and plots. */
 import type { FiveNumbers } from '../../harness/chart.js'
 
 export function sumOf(values: readonly number[]): number {

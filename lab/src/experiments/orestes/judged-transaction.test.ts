@@ -16,7 +16,7 @@ let db: Database
 let cached: Database
 let history: RecordedHistory
 
-/** A cache that keeps whatever it has seen for ever. */
+/** A cache that keeps everything it has seen forever. */
 function createHoarder(): Fetch {
   const kept = new Map<string, { readonly text: string; readonly status: number; readonly headers: Headers }>()
   return async (url, init) => {
@@ -55,7 +55,7 @@ function begin(through: Database, read: ReadMode = 'any'): Promise<JudgedTransac
   })
 }
 
-/** Reads it, writes it. */
+/** Reads the object, then writes it. */
 async function write(number: number, id: string): Promise<void> {
   const transaction = await begin(db)
   await transaction.read(id)
@@ -64,13 +64,13 @@ async function write(number: number, id: string): Promise<void> {
 }
 
 describe('a transaction', () => {
-  test('commits what was read as it still is, also if it was not there', async () => {
+  test('commits when all reads still hold, including reads of absent objects', async () => {
     await write(1, 'chess')
     await write(2, 'chess')
     expect((await db.bucket<Game>(BUCKET).get('chess'))!.number).toBe(2)
   })
 
-  test('that only reads is checked as well', async () => {
+  test('that only reads is validated as well', async () => {
     await write(1, 'chess')
     const reader = await begin(db)
     await reader.read('chess')
@@ -79,7 +79,7 @@ describe('a transaction', () => {
     expect(await reader.commit()).toBe('conflict')
   })
 
-  test('that a cache has served something outdated aborts from staleness, and changes nothing', async () => {
+  test('that got an outdated copy from a cache aborts from staleness, and changes nothing', async () => {
     await write(1, 'chess')
     await (await begin(cached)).read('chess')
     await write(2, 'chess')
@@ -91,7 +91,7 @@ describe('a transaction', () => {
     expect(await db.bucket<Game>(BUCKET).get('go')).toBeUndefined()
   })
 
-  test('that was overtaken aborts from a true conflict, also if the cache is in the way', async () => {
+  test('that was overtaken aborts from a true conflict, also through the cache', async () => {
     await write(1, 'chess')
     const overtaken = await begin(cached)
     await overtaken.read('chess')
@@ -101,7 +101,7 @@ describe('a transaction', () => {
     expect(overtaken.staleReads).toBe(0)
   })
 
-  test('that is coherent does not take from a cache what the session knows to be outdated', async () => {
+  test('that is coherent takes no copy from a cache that the session knows to be outdated', async () => {
     await write(1, 'chess')
     await (await begin(cached)).read('chess')
     await write(2, 'chess')

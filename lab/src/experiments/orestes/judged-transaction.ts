@@ -1,10 +1,10 @@
 /**
- * A transaction of the client, as the thesis has it (3.1.4, BOCC+): read from wherever, remember the versions, and commit on
- * condition that all of them still hold. What comes of it is judged by what was acknowledged to whom, and when.
+ * A transaction of the client, as in the thesis (3.1.4, BOCC+): read from anywhere, remember the versions, and commit on
+ * condition that all of them still hold. The outcome is judged by what was acknowledged to whom, and when.
  *
- * An abort is put down to one of two causes. Staleness: a version that no longer held was already outdated, to somebody's
- * knowledge, when the transaction began; no cache should have handed it out. A true conflict: everything read was current at
- * the beginning, and somebody else has changed it since; that is what optimistic transactions are for.
+ * An abort has one of two causes. Staleness: a version that no longer held was already known to be outdated when the
+ * transaction began; no cache should have served it. A true conflict: everything read was current at the beginning, and
+ * another client has changed it since. Optimistic transactions exist for the latter.
  */
 import { type Database, FreshetError, type ReadMode, type Transaction, versionOf } from '@freshet/client'
 import type { Position } from '@freshet/protocol'
@@ -17,9 +17,9 @@ export interface JudgedOptions {
   readonly bucket: string
   /** 'any': a classic transaction; 'session': a coherent one. */
   readonly read: ReadMode
-  /** Of the objects by their ids: the transaction notes in it what it has written. */
+  /** By object id. The transaction records in it what it has written. */
   readonly history: RecordedHistory
-  /** When it began, before anything was asked for. */
+  /** When the transaction began, before the first request. */
   readonly beganMs: number
 }
 
@@ -30,11 +30,11 @@ export async function beginJudged<Item extends { readonly number: number }>(
 }
 
 export class JudgedTransaction<Item extends { readonly number: number }> {
-  /** Reads of what was outdated when the transaction began. */
+  /** Reads that were already outdated when the transaction began. */
   staleReads = 0
   readonly #options: JudgedOptions
   readonly #transaction: Transaction
-  /** By their ids: whether it was outdated. */
+  /** By object id: whether the read was outdated. */
   readonly #reads = new Map<string, boolean>()
   readonly #writes = new Map<string, Item>()
 
@@ -43,7 +43,7 @@ export class JudgedTransaction<Item extends { readonly number: number }> {
     this.#transaction = transaction
   }
 
-  /** The first read of an object counts. */
+  /** Only the first read of an object counts. */
   async read(id: string): Promise<Item | undefined> {
     const { bucket, history, beganMs } = this.#options
     const item = await this.#transaction.bucket<Item>(bucket).get(id)
@@ -54,7 +54,7 @@ export class JudgedTransaction<Item extends { readonly number: number }> {
     return item
   }
 
-  /** All that one transaction writes must have the same number, by which the history knows it. */
+  /** All writes of a transaction must have the same number, by which the history identifies them. */
   write(id: string, item: Item): void {
     this.#writes.set(id, item)
     this.#transaction.bucket<Item>(this.#options.bucket).put(id, item)

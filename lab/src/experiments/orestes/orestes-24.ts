@@ -1,19 +1,19 @@
 /**
- * Figures 24 and 25 of the thesis: 50 clients in Ireland, the server in California, 165 ms there and back; objects of a social
+ * Figures 24 and 25 of the thesis: 50 clients in Ireland, the server in California, 165 ms round trip; objects of a social
  * network, drawn evenly, which is the worst case for caches; ten reads for each write; 300, 3,000 and 30,000 objects, three
- * runs each with the same caches. How much faster is it through caches than without?
+ * runs each with the same caches. How much faster are the clients through caches than without?
  *
  * The thesis compares with its database's own protocol. Here both sides are Freshet's, and direct reads cost one round trip on
- * an open connection: the least that any protocol without a cache can do. They have nothing that fills, so that one run
- * stands for three (in the thesis, too, its database did not get faster). How many operations its clients made, the thesis
- * does not say; the more reads there are for each object, the more a cache gains. In our first run the caches are empty, and
- * there are fewer reads than objects if those are 30,000; before the second, everything has been read once by others.
+ * an open connection: the least that any protocol without a cache can do. Direct clients fill no cache, so one run stands for
+ * three (in the thesis, too, the database did not get faster). The thesis does not say how many operations its clients made;
+ * the more reads there are per object, the more a cache gains. In our first run the caches are empty, and with 30,000 objects
+ * there are fewer reads than objects. Before the second run, other clients have read every object once.
  *
- * What there is to gain is bounded: a transaction of 50 reads and 5 writes costs 51 round trips if direct, and through caches
- * two for the commit alone (Squid opens a connection for each POST).
+ * The possible gain is bounded: a transaction of 50 reads and 5 writes costs 51 direct round trips. Through caches it costs two,
+ * for the commit alone (Squid opens a connection for each POST).
  *
- * Processes, caches and time are real, the long line is emulated (`far-site.ts`). Every read is checked: those through the
- * caches, to show everything acknowledged more than a second before they began; the direct ones, everything.
+ * Processes, caches and time are real; the long connection is emulated (`far-site.ts`). Every read is checked: reads through the
+ * caches must show everything acknowledged more than a second before they began, direct reads must show everything.
  */
 import { readAll } from '../../caches/read-all.js'
 import { withCaches } from '../../caches/require-caches.js'
@@ -41,13 +41,13 @@ const QUICK = { objects: [300], runs: 2, transactions: 1 }
 interface RunResult {
   readonly objects: number
   readonly way: FarWay
-  /** From 1; 0 for the direct one. */
+  /** From 1; 0 for direct clients. */
   readonly run: number
   readonly clients: readonly ClientTimes[]
   readonly reads: number
   readonly violations: number
   readonly traces: readonly string[]
-  /** Of the reads, how many the server did not get to see. */
+  /** The share of reads that did not reach the server. */
   readonly hitShare: number
 }
 
@@ -167,12 +167,12 @@ function toPairs(results: readonly RunResult[]): Pair[] {
     })
 }
 
-/** In the mean of the clients. */
+/** The mean over the clients. */
 function secondsOf({ clients }: RunResult): number {
   return meanOf(clients.map(({ totalMs }) => totalMs)) / 1000
 }
 
-/** The round trip, and what this machine adds to it; much more than the former if it has other things to do. */
+/** The round trip plus what this machine adds, which is much more if the machine is busy. */
 function readMsOf({ clients, reads }: RunResult): number {
   return sumOf(clients.map(({ readMs }) => readMs)) / reads
 }
@@ -206,7 +206,7 @@ const OPERATIONS = [
   { name: 'connecting', of: ({ connectMs }: ClientTimes) => connectMs },
 ]
 
-/** Of the largest number of objects, as in the thesis; in the mean of the runs and of the clients. */
+/** For the largest number of objects, as in the thesis; the mean over the runs and the clients. */
 function operationSeconds(results: readonly RunResult[], way: FarWay): number[] {
   const objects = Math.max(...results.map(each => each.objects))
   const own = results.filter(each => each.objects === objects && each.way === way)
@@ -225,7 +225,7 @@ function operationsTable(results: readonly RunResult[]): ExperimentResult['table
 function timesChart(pairs: readonly Pair[]): Chart {
   return {
     kind: 'bars',
-    title: `Time that ${CLIENTS} clients take, ${ROUND_TRIP_MS} ms from the server`,
+    title: `Time taken by ${CLIENTS} clients, ${ROUND_TRIP_MS} ms from the server`,
     subtitle: `${READS_PER_TRANSACTION} reads and ${WRITES_PER_TRANSACTION} writes a transaction; objects drawn evenly`,
     y: { name: 'seconds, mean of the clients', min: 0 },
     categories: pairs.map(({ objects, run }) => `${objects} objects, run ${run}`),
@@ -258,12 +258,12 @@ function verdictsOf(results: readonly RunResult[], pairs: readonly Pair[], isQui
   const least = isQuick ? 1 : THESIS_FACTOR.min
   return [
     {
-      claim: `no read is older than promised: ${STALENESS_MS / 1000} s through the caches, current if direct`,
+      claim: `no read is older than promised: at most ${STALENESS_MS / 1000} s through the caches, current if direct`,
       holds: stale === 0,
       detail: [`${stale} of ${reads}`, ...results.flatMap(({ traces }) => traces)].join('\n'),
     },
     {
-      claim: `when the caches have filled, in the last run, it is at least ${least} times as fast`,
+      claim: `once the caches are full, in the last run, clients are at least ${least} times as fast`,
       holds: last.every(({ factor }) => factor >= least),
       detail: last.map(({ objects, factor }) => `${objects} objects ${rounded(factor, 1)}`).join(', '),
     },

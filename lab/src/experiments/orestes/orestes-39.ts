@@ -1,13 +1,13 @@
 /**
- * Section 3.9 of the thesis: 12 clients, 6 of them through a cache, run one transaction each over 10 objects, 6 reads and 2
- * writes. What a cache hands out outdated makes classic transactions abort; in coherent ones, with the filter fetched when a
- * transaction begins, none does. Both are transactions of the client (`db.begin`) that only read differently.
+ * Section 3.9 of the thesis: 12 clients, 6 of them through a cache, run one transaction each over 10 objects, with 6 reads and
+ * 2 writes. Outdated copies from a cache make classic transactions abort. In coherent ones, which fetch the filter when they
+ * begin, none aborts. Both are transactions of the client (`db.begin`) that only read differently.
  *
- * As in the thesis, one transaction is run after another, so that every abort is from staleness. Beyond it, three are also
- * run at a time: that adds true conflicts, which no filter can spare, and the two are told apart.
+ * As in the thesis, transactions run one after another, so that every abort is from staleness. In addition, three run at a
+ * time: that adds true conflicts, which no filter can prevent, and the two causes are counted separately.
  *
- * Each round has objects of its own, which no cache has seen. Processes and time are real: the seed repeats who does what,
- * and with one transaction after another that decides all; with three at a time, races have their say.
+ * Each round has its own objects, which no cache has seen. Processes and time are real: the seed repeats which client does
+ * what. With one transaction after another that determines the result; with three at a time, races affect it.
  */
 import { connect, type Database, type ReadMode } from '@freshet/client'
 import type { RunningCache } from '../../caches/cache-process.js'
@@ -28,7 +28,7 @@ const CLIENTS_EACH = 6
 const THESIS_ABORTS = { min: 3, max: 6 }
 const LANES = 3
 const ROUNDS = { full: 100, quick: 5 }
-/** Nothing expires during a run. The filter is fetched at the beginning of a transaction, and not again during it. */
+/** Nothing expires during a run. The client fetches the filter at the beginning of a transaction, and not again during it. */
 const LIFETIME_MS = 600_000
 const STALENESS_MS = 60_000
 
@@ -39,13 +39,13 @@ const WAYS = ['without', 'with'] as const
 interface Part {
   readonly cache: (typeof CACHES)[number]
   readonly order: (typeof ORDERS)[number]
-  /** The filter. */
+  /** With or without the filter. */
   readonly way: (typeof WAYS)[number]
 }
 
 interface Round {
   readonly transactions: number
-  /** From staleness, and from true conflicts. */
+  /** Aborts from staleness, and from true conflicts. */
   readonly stale: number
   readonly conflicts: number
   readonly staleReads: number
@@ -75,7 +75,7 @@ async function measureAll(context: ExperimentContext): Promise<PartResult[]> {
           const part = { cache, order, way }
           const before = results.length * rounds
           const onRound = (done: number) => context.progress(before + done, total, `${cache}, ${order}, ${way}`)
-          // The same rounds for both ways.
+          // The same rounds with and without the filter.
           const random = context.random.fork(`${cache} ${order}`)
           results.push({ ...part, rounds: await runRounds({ part, origin, near, random, rounds, onRound }) })
         }
@@ -169,7 +169,7 @@ class RoundOfClients {
     for (const id of this.#ids) this.#history.acknowledgePut(id, position, 0, performance.now())
   }
 
-  /** A write is of an object that was read before, as in the thesis. */
+  /** Each write is to an object that the transaction read before, as in the thesis. */
   async #transact({ db, read, hasFilter }: Client, number: number): Promise<void> {
     const beganMs = performance.now()
     const chosen = this.#random
@@ -242,15 +242,15 @@ function abortsChart(results: readonly PartResult[]): ExperimentResult['plots'][
     )
   return {
     kind: 'bars',
-    title: 'Aborted transactions in a round of 12',
+    title: 'Aborted transactions per round of 12',
     subtitle: 'thesis, Varnish, one by one: 3 to 6 without the filter, 0 with it',
     y: { name: 'aborts a round', min: 0 },
     categories: CACHES.flatMap(cache => ORDERS.map(order => `${cache}, ${order}`)),
     series: [
       { name: 'without the filter, from staleness', values: of('without', ({ stale }) => stale) },
       { name: 'without the filter, true conflicts', values: of('without', ({ conflicts }) => conflicts) },
-      { name: 'with it, from staleness', values: of('with', ({ stale }) => stale) },
-      { name: 'with it, true conflicts', values: of('with', ({ conflicts }) => conflicts) },
+      { name: 'with the filter, from staleness', values: of('with', ({ stale }) => stale) },
+      { name: 'with the filter, true conflicts', values: of('with', ({ conflicts }) => conflicts) },
     ],
   }
 }
@@ -264,17 +264,17 @@ function verdictsOf(results: readonly PartResult[]): Verdict[] {
   const staleReads = sumOf(filtered.map(round => round.staleReads))
   return [
     {
-      claim: 'without the filter, a round has as many aborts as in the thesis, 3 to 6 in the mean',
+      claim: 'without the filter, a round has as many aborts as in the thesis, 3 to 6 on average',
       holds: meanOf(plain) >= THESIS_ABORTS.min && meanOf(plain) <= THESIS_ABORTS.max,
-      detail: `${rounded(meanOf(plain), 2)} in the mean of ${plain.length} rounds, ${Math.min(...plain)} to ${Math.max(...plain)}`,
+      detail: `${rounded(meanOf(plain), 2)} on average over ${plain.length} rounds, ${Math.min(...plain)} to ${Math.max(...plain)}`,
     },
     {
-      claim: 'with the filter, nothing that was outdated when its transaction began is read, and none aborts of it',
+      claim: 'with the filter, no transaction reads a copy outdated at its beginning, and none aborts from staleness',
       holds: stale === 0 && staleReads === 0,
       detail: `${stale} aborts and ${staleReads} stale reads in ${transactions(filtered)} transactions`,
     },
     {
-      claim: 'with the filter and one transaction after another, all commit',
+      claim: 'with the filter and one transaction after another, all transactions commit',
       holds: inTurn.every(round => abortsOf(round) === 0),
       detail: `${sumOf(inTurn.map(abortsOf))} aborts in ${transactions(inTurn)} transactions`,
     },

@@ -1,9 +1,9 @@
 /**
- * Table 12 and figure 100 of the thesis (section 4.7): how fast posts travel along a chain of 25 clients who poll, with copies
- * that a cache may keep for two minutes, and how many transactions are rolled back because they read an outdated copy.
+ * Table 12 and figure 100 of the thesis (section 4.7): how fast posts travel along a chain of 25 clients that poll, with copies
+ * that a cache may keep for two minutes, and how many transactions roll back because they read an outdated copy.
  *
- * Time passes faster than in the thesis (`chain.ts`). The transactions are the client's, classic or coherent. In the thesis the
- * smart client's hops took twice as long since its database locked what it validated; Freshet does not lock, so here that
+ * Time passes faster than in the thesis (`chain.ts`). The transactions are the client's, classic or coherent. In the thesis, the
+ * smart client's hops took twice as long because its database locked what it validated. Freshet does not lock, so here that
  * client is only wrong, and not slow.
  */
 import { withCaches } from '../../caches/require-caches.js'
@@ -70,8 +70,8 @@ function toResult(results: readonly ChainResult[], speed: number, isQuick: boole
 function hopsChart(results: readonly ChainResult[]): ExperimentResult['plots'][number]['chart'] {
   return {
     kind: 'boxes',
-    title: 'Figure 100: how long a post takes to the next client',
-    subtitle: 'least, quartiles, most; who polls should see it after 2.5 s',
+    title: 'Figure 100: time of a post to the next client',
+    subtitle: 'minimum, quartiles, maximum; a client that polls should see it after 2.5 s',
     y: { name: "seconds of the thesis's time", min: 0 },
     references: [
       { name: '2.5 s', at: HOP_S_EXPECTED },
@@ -97,19 +97,19 @@ function verdictsOf(results: readonly ChainResult[]): Verdict[] {
       detail: `${lost} did not`,
     },
     {
-      claim: 'the smart client is rolled back for nearly every change, as in the thesis (243 for 250)',
+      claim: 'the smart client rolls back for nearly every change, as in the thesis (243 for 250)',
       holds: smart.rollbacks > 0.5 * changes,
-      detail: `${smart.rollbacks} rollbacks for ${changes} changes that somebody watched`,
+      detail: `${smart.rollbacks} rollbacks for ${changes} changes on watched walls`,
     },
     {
-      claim: 'with the filter, asked for or pushed, nothing is rolled back, and no read is older than promised',
+      claim: 'with the filter, fetched or pushed, nothing rolls back, and no read is older than promised',
       holds: coherent.every(({ rollbacks, staleReads }) => rollbacks === 0 && staleReads === 0),
       detail: `${sumOf(coherent.map(({ rollbacks }) => rollbacks))} rollbacks, ${sumOf(coherent.map(({ staleReads }) => staleReads))} stale reads`,
     },
     {
-      claim: 'pushed, a hop is faster still, and asks less',
+      claim: 'with the pushed filter, a hop is faster still and takes fewer requests',
       holds: meanOf(push.hopsS) < meanOf(filter.hopsS) && push.requestsPerMinute < filter.requestsPerMinute,
-      detail: `${hopOf(push)}; ${rounded(push.requestsPerMinute, 1)} requests a minute against ${rounded(filter.requestsPerMinute, 1)}`,
+      detail: `${hopOf(push)}; ${rounded(push.requestsPerMinute, 1)} requests a minute, compared with ${rounded(filter.requestsPerMinute, 1)}`,
     },
   ]
 }
@@ -118,7 +118,7 @@ function timelinessOf(results: readonly ChainResult[]): Verdict {
   const [, filter, purges] = results as readonly [ChainResult, ChainResult, ChainResult, ChainResult]
   const isNoSlower = ({ hopsS, strategy }: ChainResult) => meanOf(hopsS) <= strategy.thesis!.mean
   return {
-    claim: 'with the filter a hop takes no longer than in the thesis, 3.07 s, nor with purges, 3.11 s',
+    claim: 'a hop takes no longer than in the thesis: 3.07 s with the filter, 3.11 s with purges',
     holds: isNoSlower(filter) && isNoSlower(purges),
     detail: `${hopOf(filter)}, ${hopOf(purges)}`,
   }

@@ -2,7 +2,7 @@
 import type { Random } from '../../harness/random.js'
 
 export interface Profile {
-  /** Of the write, by which the history knows it. */
+  /** The number of the write, by which the history identifies it. */
   readonly number: number
   readonly name: string
   readonly friends: readonly string[]

@@ -1,9 +1,9 @@
 /**
- * Are the results of queries as coherent as single objects? Many sessions ask through real caches and from their own memory,
+ * Are the results of queries as coherent as single objects? Many sessions query through real caches and from their own memory,
  * while writers insert, update and delete, an index is dropped and declared again, answers come late, and the server and the
- * caches are killed. Every result is compared with the exact one at every position that its promise allows.
+ * caches are killed. Every result is compared with the exact result at every position that its promise allows.
  *
- * Processes and time are real: the seed repeats what is asked for, written and killed, but not how the races end.
+ * Processes and time are real: the seed repeats what is queried, written and killed, but not how the races end.
  */
 import { withCaches } from '../../caches/require-caches.js'
 import { SHORT_WINDOW, startSlowOrigin } from '../../caches/slow-origin.js'
@@ -15,10 +15,10 @@ import { type QueryLoadResult, runQueryLoad } from '../../query-load/run-query-l
 
 const FULL = { reads: 1_000_000, readsBetweenFaults: 6_000, topologies: TOPOLOGIES.map(({ name }) => name) }
 const QUICK = { reads: 30_000, readsBetweenFaults: 1_500, topologies: ['Varnish', 'Squid', 'nginx'] }
-/** One longer than a run, so that nothing is fetched anew by itself; and one so short that changes leave the window. */
+/** One is longer than a run, so that no copy expires; the other is so short that changes leave the window. */
 const LIFETIME_MS_SHORT = 1_000
 const LIFETIMES_MS = [20_000, LIFETIME_MS_SHORT]
-/** Nothing is compressed: the processor has enough to do. */
+/** Compression is off: the processor has enough to do. */
 const SETTINGS = { ...SHORT_WINDOW, compressBytesMin: 1_000_000 }
 const LATE = { lateShare: 0.05, lateMs: 200 }
 const SESSIONS = 12
@@ -26,7 +26,7 @@ const SESSIONS = 12
 interface Run extends QueryLoadResult {
   readonly topology: string
   readonly lifetimeMs: number
-  /** Of all results asked for, those that the server did not make: from caches, or from a session's memory. */
+  /** The share of results that did not come from the server, but from caches or from a session's memory. */
   readonly hitRatio: number
 }
 
@@ -56,7 +56,7 @@ async function measureAll({ quick, random, progress }: ExperimentContext): Promi
   return runs
 }
 
-/** Where copies die all the time, little comes from memory, and a read takes several times as long. */
+/** Where copies expire all the time, little comes from memory, and a read takes several times as long. */
 function weightOf(lifetimeMs: number): number {
   return lifetimeMs > LIFETIME_MS_SHORT ? 6 : 1
 }
@@ -88,7 +88,7 @@ function toResult(runs: readonly Run[]): ExperimentResult {
       {
         title: 'Queries through real caches',
         columns: [
-          ...['through', 'lifetime / s', 'results checked', 'stale', 'plain', 'stale', 'share', 'not by the server'],
+          ...['through', 'lifetime / s', 'results checked', 'stale', 'plain', 'stale', 'share', 'not from the server'],
           ...['from memory', 'writes', 'indexes changed', 'killed', 'no answer', 's'],
         ],
         rows: runs.map(run => [
@@ -105,7 +105,7 @@ function toResult(runs: readonly Run[]): ExperimentResult {
         chart: {
           kind: 'bars',
           title: 'Stale results of queries through real caches',
-          subtitle: 'a result is stale if it was not what the query gives at any time that its mode allows',
+          subtitle: 'a result is stale if the query had another result at every time that its mode allows',
           y: { name: 'share of the results', percent: true, min: 0 },
           categories: runs.map(({ topology }) => topology),
           series: [
@@ -117,22 +117,22 @@ function toResult(runs: readonly Run[]): ExperimentResult {
     ],
     verdicts: [
       {
-        claim: 'no result that a session gets is older than promised, whatever stands between',
+        claim: 'no session result is older than promised, whichever caches it passes',
         holds: stale === 0,
         detail: [`${stale} of ${reads} results`, ...runs.flatMap(({ traces }) => traces)].join('\n'),
       },
       {
-        claim: 'plain reads are stale, wherever copies live longer than a moment',
+        claim: 'some plain reads are stale, wherever copies live longer than a moment',
         holds: runs.every(({ naiveStale, lifetimeMs }) => naiveStale > 0 || lifetimeMs <= LIFETIME_MS_SHORT),
         detail: `${sum(run => run.naiveStale)} of ${sum(run => run.naiveReads)}`,
       },
       {
-        claim: 'most results are not made by the server',
+        claim: 'most results do not come from the server',
         holds: hitRatio > 0.5,
         detail: formatPercent(hitRatio),
       },
       {
-        claim: 'hardly a query goes unanswered, though servers and caches are killed',
+        claim: 'almost every query gets an answer, although servers and caches are killed',
         holds: sum(run => run.failed) < 0.01 * reads,
         detail: `${sum(run => run.failed)} of ${reads}`,
       },

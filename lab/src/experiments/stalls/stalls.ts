@@ -1,6 +1,7 @@
 /**
- * A stall is a fault as ordinary as a kill: a machine swaps, a hypervisor takes its time, a laptop sleeps. Here servers, backends of the engine,
- * the connections between them and the readers stand still at random. Every read of every session is checked against its promise.
+ * A stall is a fault as ordinary as a kill: a machine swaps, a hypervisor pauses it, a laptop sleeps. Here, servers, backends of
+ * the engine, the connections between them, and the readers stall at random. Every read of every session is checked against its
+ * promise.
  */
 import { withCaches } from '../../caches/require-caches.js'
 import type { Experiment, ExperimentContext, ExperimentResult } from '../../harness/experiment.js'
@@ -9,11 +10,11 @@ import type { StalledEngine } from '../../stall-load/stall-fleet.js'
 
 const ENGINES: readonly StalledEngine[] = ['embedded', 'PostgreSQL', 'MariaDB', 'Redis', 'ring', 'Cassandra', 'SQLite']
 const FULL = { reads: 100_000, stalls: 100, msMax: 3_600_000, stallMsMax: 10_000, readPauseMs: 0 }
-/** It ends when something has stood still often enough: more reads would not make it shorter. */
+/** The run ends after enough stalls: more reads would not make it shorter. */
 const QUICK = { reads: 200, stalls: 2, msMax: 60_000, stallMsMax: 1500, readPauseMs: 40 }
 
 export const stalls: Experiment = {
-  source: 'the promise "current" (docs/promises.md), with clocks that stand still and catch up',
+  source: 'the promise "current" (docs/promises.md), with clocks that stop and catch up',
   run: withCaches(['varnish'], async context =>
     toResult(await measureAll(context), context.quick ? QUICK.reads : FULL.reads),
   ),
@@ -48,7 +49,7 @@ function toResult(results: readonly StallsResult[], reads: number): ExperimentRe
     plots: [],
     tables: [
       {
-        title: 'Two servers over one engine behind Varnish, and all of it standing still now and then',
+        title: 'Two servers over one engine behind Varnish, all of them stalling now and then',
         columns: [
           ...[
             'engine',
@@ -71,12 +72,12 @@ function toResult(results: readonly StallsResult[], reads: number): ExperimentRe
     ],
     verdicts: [
       {
-        claim: 'no read of a session is older than promised, whatever stands still and goes on',
+        claim: 'no session read is older than promised, whatever stalls and resumes',
         holds: total.stale === 0,
         detail: [`${total.stale} of ${total.reads} reads`, ...results.flatMap(({ traces }) => traces)].join('\n'),
       },
       {
-        claim: `over each engine at least ${reads} reads were checked, and something stood still`,
+        claim: `over each engine, at least ${reads} reads were checked, and something stalled`,
         holds: results.every(result => result.reads >= reads && result.stalls > 0),
         detail: results.map(result => `${result.engine}: ${result.reads} reads, ${result.stalls} stalls`).join('; '),
       },

@@ -1,8 +1,8 @@
 /**
- * Transactions of concurrent clients who read through a real cache, while the server is killed: every history is checked for
- * what serialisability rules out (Adya's G0, G1, G2). In the coherent mode the sketch keeps outdated copies away; in the
- * classic one reads come as they come, and more commits are refused; leased, those who are refused take turns. No anomaly is
- * let through in any of them.
+ * Transactions of concurrent clients that read through a real cache while the server is killed. Every history is checked for
+ * the anomalies that serialisability rules out (Adya's G0, G1, G2). In the coherent mode, the sketch keeps outdated copies
+ * away. In the classic mode, reads take any copy, and more commits are refused. In the leased mode, refused clients take
+ * turns. None of the modes lets an anomaly through.
  */
 import { withCaches } from '../../caches/require-caches.js'
 import { SHORT_WINDOW, startSlowOrigin } from '../../caches/slow-origin.js'
@@ -14,11 +14,11 @@ import { runTransactions, type TransactionResult } from '../../transaction-load/
 
 const FULL = { commits: 100_000, faultMs: 5_000, topologies: ['Varnish', 'Squid before Varnish', 'nginx'] }
 const QUICK = { commits: 2_000, faultMs: 2_000, topologies: ['Varnish'] }
-/** How many lists the clients work on: the fewer, the more they meet. */
+/** How many lists the clients share: the fewer, the more conflicts. */
 const CONTENTIONS = [
   { name: 'high', lists: 10, queryShare: 0 },
   { name: 'low', lists: 200, queryShare: 0 },
-  /** Queries for all lists of one of three groups: what is not in them must not have come by the commit either. */
+  /** Queries for all lists of one of three groups: a list missing from the result must not have appeared by the commit either. */
   { name: 'queries', lists: 10, queryShare: 0.3 },
 ] as const
 const MODES = [
@@ -106,8 +106,8 @@ function toResult(runs: readonly Run[]): ExperimentResult {
         name: 'refused',
         chart: {
           kind: 'bars',
-          title: 'Commits refused, since something read was outdated',
-          subtitle: 'a tenth of a second is long where everybody works on the same ten objects',
+          title: 'Commits refused because of an outdated read',
+          subtitle: 'a tenth of a second is long when all clients work on the same ten objects',
           y: { name: 'share of the commits', percent: true, min: 0 },
           categories: [...new Set(runs.map(placeOf))],
           series: MODES.map(({ name }) => ({
@@ -127,7 +127,7 @@ function toResult(runs: readonly Run[]): ExperimentResult {
         ].join('\n'),
       },
       {
-        claim: 'the sketch spares commits that outdated reads would have failed',
+        claim: 'the sketch saves commits that would have failed for outdated reads',
         holds: sumOf(of(runs, 'coherent'), refusedShare) < sumOf(of(runs, 'classic'), refusedShare),
         detail: MODES.map(({ name }) => `${name}: ${of(runs, name).map(run => formatPercent(refusedShare(run)))}`).join(
           '; ',

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { createRandom } from '../../harness/random.js'
 import { CLIENTS, type Contender, measure, READS, WRITES } from './contended-work.js'
 
-/** Each transaction needs so many attempts; one in `lostEvery` is said to be done, and was not. */
+/** Each transaction needs `attempts` attempts; one in `lostEvery` reports success without having been applied. */
 function createContender(attempts: number, lostEvery = Infinity): Contender & { readonly seen: Set<number> } {
   let total = 0
   let done = 0
@@ -26,18 +26,18 @@ function createContender(attempts: number, lostEvery = Infinity): Contender & { 
   }
 }
 
-test('refused attempts and commits are counted, by all clients', async () => {
+test('refused attempts and commits of all clients are counted', async () => {
   const contender = createContender(4)
   const measured = await measure({ contender, objects: 20, measureMs: 300, random: createRandom(1) })
   expect(contender.seen.size).toBe(CLIENTS)
   expect(measured.lost).toBe(0)
   expect(measured.commits).toBeGreaterThan(0)
-  // Those that are under way at the end have been refused and have not committed.
+  // Transactions under way at the end have been refused and have not committed.
   expect(measured.abortRate).toBeGreaterThanOrEqual(0.7)
   expect(measured.abortRate).toBeLessThan(0.9)
 })
 
-test('what was lost is noticed', async () => {
+test('lost transactions are detected', async () => {
   const measured = await measure({
     contender: createContender(1, 10),
     objects: 20,

@@ -1,6 +1,6 @@
 /**
- * The work that is done by every contender alike: clients that run one transaction after another, each of which reads a few
- * objects and counts up some of them. How often an attempt was made and how often it succeeded is counted here.
+ * The work that every contender does: clients run one transaction after another, each of which reads a few objects and
+ * increments some of them. This module counts the attempts and the commits.
  */
 import type { Random } from '../../harness/random.js'
 
@@ -10,18 +10,18 @@ export const CLIENTS = 16
 
 export interface Chosen {
   readonly ids: readonly string[]
-  /** Those of them that are counted up. */
+  /** Those of them that the transaction increments. */
   readonly written: readonly string[]
 }
 
 export interface Contender {
   readonly name: string
   /**
-   * Runs one transaction until it has committed. `isWorthIt` is called at the beginning of each attempt; if it says no, the
-   * transaction is given up, and the answer is false.
+   * Runs one transaction until it has committed. `isWorthIt` is called at the beginning of each attempt; if it returns false, the
+   * transaction is given up, and the result is false.
    */
   transact(client: number, chosen: Chosen, isWorthIt: () => boolean): Promise<boolean>
-  /** The sum of all counts, to see that none was lost. */
+  /** The sum of all counts, to detect lost updates. */
   total(): Promise<number>
   stop(): Promise<void>
 }
@@ -29,14 +29,14 @@ export interface Contender {
 export interface Measured {
   readonly contender: string
   readonly objects: number
-  /** In the time that was measured. */
+  /** Commits within the measured time. */
   readonly commits: number
   readonly commitsPerSecond: number
-  /** Of the attempts that ended while it was measured. */
+  /** The share of refused attempts among those that ended within the measured time. */
   readonly abortRate: number
-  /** In the mean, from the first attempt to the answer to the commit. */
+  /** The mean time from the first attempt to the answer to the commit. */
   readonly transactionMs: number
-  /** What should have been counted, and was not. */
+  /** Updates that should have been counted, and were not. */
   readonly lost: number
 }
 
@@ -69,7 +69,7 @@ export async function measure({ contender, objects, measureMs, random }: Measure
       if (!isDone) return
       found.inAll++
       const tookMs = performance.now() - beganMs
-      // One that is done later counts by the part that was done in time, or slow ones would be wronged.
+      // A transaction that commits after the end counts by the part done in time; otherwise slow contenders would lose out.
       const share = Math.min(1, (endsAtMs - beganMs) / tookMs)
       found.commits += share
       found.tookMs += share * tookMs

@@ -1,4 +1,4 @@
-/** Transactions of Freshet's clients, who have a Varnish near them and the server far away. */
+/** Transactions of Freshet's clients, with a Varnish near them and the server far away. */
 import { connect, type Database, type Transaction, type TransactOptions } from '@freshet/client'
 import { type Chosen, CLIENTS, type Contender, idsOf } from './contended-work.js'
 import type { Site } from './site.js'
@@ -12,7 +12,7 @@ interface Item {
   readonly count: number
 }
 
-/** Until it commits: who gives up would not count. */
+/** Retries until the commit: a transaction that gives up would not count. */
 const PATIENCE = { retriesMax: 10_000, timeoutMs: 60_000 }
 
 export async function createFreshetContender(

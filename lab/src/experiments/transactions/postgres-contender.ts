@@ -1,10 +1,10 @@
 /**
- * The same work in plain PostgreSQL, as applications do it: BEGIN, a SELECT for each object, an UPDATE for each change,
- * COMMIT, one statement after another, at the level SERIALIZABLE, and again from the start if it says that it must be.
+ * The same work in plain PostgreSQL, as applications do it: BEGIN, a SELECT for each object, an UPDATE for each change, COMMIT,
+ * one statement after another, at level SERIALIZABLE, with a retry from the start if PostgreSQL demands it.
  *
- * It notes what was read by rows where it can, else by pages or tables, and then finds conflicts where there are none. A small
- * table is the worst case for that, so here it always takes the index, has room for the new versions of a row beside it,
- * and may note as many rows of a page as it likes.
+ * PostgreSQL records reads by rows where it can, else by pages or tables, and then finds false conflicts. A small table is the
+ * worst case for that. So here it always uses the index, has room for the new versions of a row on the same page, and may record
+ * any number of rows of a page.
  */
 import pg from 'pg'
 import { type Chosen, CLIENTS, type Contender, idsOf } from './contended-work.js'
@@ -16,15 +16,15 @@ export const POSTGRES_SETTINGS = {
   max_pred_locks_per_relation: '10000',
 }
 
-/** Serialization failure, deadlock: the transaction is to be run again. */
+/** Serialization failure, deadlock: the client must retry the transaction. */
 const RETRIED = ['40001', '40P01']
 
 export interface PostgresAddress {
   readonly user: string
   readonly database: string
-  /** Where the clients reach it, over the long line. */
+  /** Where the clients connect, over the long connection. */
   readonly farPort: number
-  /** Where it is filled and looked at. */
+  /** Where the table is filled and checked, without the distance. */
   readonly port: number
 }
 
@@ -54,7 +54,7 @@ async function open({ user, database }: PostgresAddress, port: number): Promise<
   return client
 }
 
-/** False if it must be run again. */
+/** False if the transaction must be retried. */
 async function attempt(client: pg.Client, { ids, written }: Chosen): Promise<boolean> {
   await client.query('BEGIN ISOLATION LEVEL SERIALIZABLE')
   try {

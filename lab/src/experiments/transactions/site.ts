@@ -1,5 +1,5 @@
 /**
- * A server far away with a Varnish near its clients, and beside it a PostgreSQL as far away, each behind a line of its own:
+ * A distant server with a Varnish near its clients, and beside it an equally distant PostgreSQL, each over its own connection:
  *
  *     clients ── Varnish ──── 165 ms there and back ──── server
  *     clients ─────────────── 165 ms there and back ──── PostgreSQL
@@ -19,7 +19,7 @@ export const ROUND_TRIP_MS = 165
 export interface Site {
   readonly nearUrl: string
   readonly postgres: RunningPostgres
-  /** Of the line to PostgreSQL. */
+  /** The port of the long connection to PostgreSQL. */
   readonly farPostgresPort: number
   stop(): Promise<void>
 }
@@ -29,9 +29,9 @@ export interface Filling {
   readonly objects: number
 }
 
-/** Nothing expires during the experiment; what was changed in it stays in the window. */
+/** Nothing expires during the experiment, and its changes stay in the window. */
 const LIFETIME_MS = 1_800_000
-/** While the objects are put in, copies would live so short that their creation has soon left the window. */
+/** While the objects are created, copies live so briefly that the creations leave the window soon. */
 const FILL = { lifetimeMs: 0, responseMsMax: 1000, slackMs: 500 }
 const FILL_AGED_MS = 6000
 const PARTS_MAX = 500
@@ -58,7 +58,7 @@ export async function startSite(fillings: readonly Filling[]): Promise<Site> {
   })
 }
 
-/** The objects are old when the experiment begins: nobody's sketch knows of their creation. */
+/** The objects are old when the experiment begins: no session's sketch contains their creation. */
 async function fill(url: string, fillings: readonly Filling[]): Promise<void> {
   const db = await connect(url)
   for (const { bucket, objects } of fillings) {
@@ -72,7 +72,7 @@ async function fill(url: string, fillings: readonly Filling[]): Promise<void> {
   db.close()
 }
 
-/** Somebody has read them before. */
+/** Fills the cache, as earlier readers would have done. */
 async function warm(url: string, fillings: readonly Filling[]): Promise<void> {
   const db = await connect(url, { memoryBytesMax: 0, timeoutMs: 60_000 })
   for (const { bucket, objects } of fillings) {
@@ -84,7 +84,7 @@ async function warm(url: string, fillings: readonly Filling[]): Promise<void> {
   db.close()
 }
 
-/** Some of them were changed since, by somebody who did not come through this cache. */
+/** Changes some of them past this cache, as other clients would have done. */
 async function outdate(url: string, fillings: readonly Filling[]): Promise<void> {
   const db = await connect(url)
   for (const { bucket, objects } of fillings) {

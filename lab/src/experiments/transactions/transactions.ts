@@ -1,9 +1,9 @@
 /**
- * Transactions by how much they contend: how many attempts are refused, and how many commit, in the classic mode (reads from
- * any cache, the commit tells), in the coherent one (the sketch keeps outdated copies away) and with leases (who was refused
- * has the next turn). Beside them the same work in PostgreSQL over the same line, where every statement is a round trip.
+ * Transactions by contention: how many attempts are refused, and how many commit, in the classic mode (reads from any cache, the
+ * commit detects conflicts), in the coherent mode (the sketch keeps outdated copies away), and with leases (a refused client gets
+ * the next turn). Beside them, the same work in PostgreSQL over the same distance, where every statement is a round trip.
  *
- * Time is real; the seed repeats who works on what.
+ * Time is real; the seed repeats which client works on what.
  */
 import { requireCaches } from '../../caches/require-caches.js'
 import { requirePostgres } from '../../engines/postgres.js'
@@ -16,7 +16,7 @@ import { createPostgresContender } from './postgres-contender.js'
 import { ROUND_TRIP_MS, type Site, startSite } from './site.js'
 
 export interface Extent {
-  /** How many objects the clients work on: the fewer, the more they meet. */
+  /** How many objects the clients share: the fewer, the more conflicts. */
   readonly levels: readonly number[]
   readonly measureMs: number
 }
@@ -119,7 +119,7 @@ function plotsOf(levels: readonly number[], names: readonly string[], of: Find):
   const categories = levels.map(objects => `${objects} objects`)
   const series = (figure: (measured: Measured) => number) =>
     names.map(name => ({ name, values: levels.map(objects => figure(of(name, objects))) }))
-  const subtitle = `${CLIENTS} clients, ${ROUND_TRIP_MS} ms from the server; the fewer objects, the more they contend`
+  const subtitle = `${CLIENTS} clients, ${ROUND_TRIP_MS} ms from the server; fewer objects mean more contention`
   return [
     {
       name: 'commits',
@@ -160,17 +160,17 @@ function verdictsOf({ results, speedup, leasedGain, most, least, of }: Verdicts)
   const refused = (name: string, objects: number) => formatPercent(of(name, objects).abortRate)
   return [
     {
-      claim: `coherent transactions do at least ${SPEEDUP_MIN} times what PostgreSQL does over the same line`,
+      claim: `coherent transactions commit at least ${SPEEDUP_MIN} times as often as PostgreSQL over the same distance`,
       holds: speedup >= SPEEDUP_MIN,
-      detail: `${rounded(speedup, 1)} times: ${rate('coherent', least)} against ${rate('PostgreSQL', least)} commits a second on ${least} objects`,
+      detail: `${rounded(speedup, 1)} times: ${rate('coherent', least)} and ${rate('PostgreSQL', least)} commits a second on ${least} objects`,
     },
     {
-      claim: 'leases raise what is done where everybody works on the same objects, and fewer attempts are refused',
+      claim: 'where all clients share the same objects, leases raise the commit rate, and fewer attempts are refused',
       holds: leasedGain > 1 && of('leased', most).abortRate < of('coherent', most).abortRate,
-      detail: `${rounded(leasedGain, 2)} times: ${rate('leased', most)} against ${rate('coherent', most)} commits a second on ${most} objects, ${refused('leased', most)} against ${refused('coherent', most)} refused`,
+      detail: `${rounded(leasedGain, 2)} times: ${rate('leased', most)} and ${rate('coherent', most)} commits a second on ${most} objects, ${refused('leased', most)} and ${refused('coherent', most)} refused`,
     },
     {
-      claim: 'the sketch spares attempts that outdated reads would have failed',
+      claim: 'the sketch saves attempts that would have failed for outdated reads',
       holds: of('coherent', least).abortRate < of('classic', least).abortRate,
       detail: `${refused('coherent', least)} against ${refused('classic', least)} refused on ${least} objects`,
     },

@@ -7,7 +7,7 @@ it.each([
   ['forgetful with 10 filters', (rate: number) => forgetfulBits(rate, 8), 21.7, 42.6],
   ['age-partitioned', agePartitionedBits, 19.6, 31.7],
   ['aged cuckoo', agedCuckooBits, 15.3, 22.8],
-] as const)('%s: bits for each remembered key at 1%% and 0.01%%', (_, bits, atOnePercent, atHundredth) => {
+] as const)('%s: bits per remembered key at 1%% and 0.01%%', (_, bits, atOnePercent, atHundredth) => {
   expect(bits(0.01)).toBeCloseTo(atOnePercent, 1)
   expect(bits(0.0001)).toBeCloseTo(atHundredth, 1)
 })

@@ -1,12 +1,12 @@
 /**
- * How many bits each windowed filter needs for one key that it promises to remember, by calculation, at a steady load and
+ * The calculated number of bits that each windowed filter needs per key that it promises to remember, at a steady load and
  * at its fullest moment. Written from the papers, not from our code, so that measuring our code tests it.
  *
- * A key that is promised lies within the window; a filter also holds keys that have left it and cannot be dropped yet.
+ * A promised key lies within the window; a filter also holds keys that have left the window and cannot be dropped yet.
  */
 import { expectedRate } from '@freshet/bloom'
 
-/** s equal slices, the youngest just full, of which s - 1 are the window; each errs at its share of the rate. */
+/** s equal slices, the youngest just full; s - 1 slices are the window. Each errs at its share of the rate. */
 export function rotatingBits(rate: number): number {
   return least(2, 16, slices => (slices / (slices - 1)) * bloomBits(1 - (1 - rate) ** (1 / slices)))
 }
@@ -20,11 +20,11 @@ export function rotatingSlices(rate: number): number {
 
 export interface ForgetfulShape {
   readonly hashes: number
-  /** Of one filter, for each key that comes within one refresh period. */
+  /** Bits of one filter, per key that arrives within one refresh period. */
   readonly bitsPerKey: number
 }
 
-/** N + 2 filters; before a refresh the future holds the keys of one period and each other one those of two. */
+/** N + 2 filters; before a refresh, the future holds the keys of one period and each other filter those of two. */
 export function forgetfulShape(rate: number, pastFilters: number): ForgetfulShape {
   const shapes = Array.from({ length: 24 }, (_, i) => ({
     hashes: i + 1,
@@ -57,7 +57,7 @@ function agePartitionedBitsOf(rate: number, row: number, generations: number): n
   return ((row + generations) / generations) * row * bitsPerKey
 }
 
-/** The chance of `row` matches in a row: their recursion, with the fill of each slice by its age. */
+/** The chance of `row` matches in a row: the paper's recursion, with the fill of each slice by its age. */
 function rowRate(bitsPerKey: number, row: number, generations: number): number {
   const fills = Array.from({ length: row + generations }, (_, age) => {
     const share = Math.min(1, (age + 1) / row)
@@ -82,14 +82,14 @@ function rowRate(bitsPerKey: number, row: number, generations: number): number {
   return chance(0, 0)
 }
 
-/** Fan et al., four to a bucket, 95% full, with bits of age: 2^a - 2 generations are the window, one more is kept. */
+/** Fan et al., four entries per bucket, 95% full, with age bits: 2^a - 2 generations are the window; one more is kept. */
 export function agedCuckooBits(rate: number): number {
   const load = 0.95
   const fingerprintBits = Math.log2(1 + (2 * 4 * load) / rate)
   return least(2, 6, ageBits => ((fingerprintBits + ageBits) * (1 + 1 / (2 ** ageBits - 2))) / load)
 }
 
-/** Of a Bloom filter with the best number of hashes. */
+/** For a Bloom filter with the best number of hashes. */
 function bloomBits(rate: number): number {
   return -Math.log(rate) / Math.LN2 ** 2
 }
@@ -98,7 +98,7 @@ function least(from: number, to: number, bits: (choice: number) => number): numb
   return Math.min(...Array.from({ length: to - from + 1 }, (_, i) => bits(from + i)))
 }
 
-/** The least value that is enough. */
+/** The least sufficient value. */
 function bisect(isEnough: (value: number) => boolean, from: number, to: number): number {
   let [low, high] = [from, to]
   for (let step = 0; step < 30; step++) {

@@ -28,14 +28,14 @@ describe('a run at constant load', () => {
     expect(runConstantLoad({ ...LOAD, contender: promised }, createRandom(1)).denied).toBeGreaterThan(1000)
   })
 
-  it('counts what a filter refuses', () => {
+  it('counts the keys that a filter refuses', () => {
     const outcome = runConstantLoad({ ...LOAD, contender: contender('aged-cuckoo'), loadFactor: 2 }, createRandom(1))
     expect(outcome.refused).toBeGreaterThan(0.35)
     expect(outcome.denied).toBe(0)
   })
 })
 
-/** A filter with a shorter window than it says. */
+/** A filter with a shorter window than it claims. */
 function pretending(hasty: WindowedContender, options: ContenderOptions) {
   const filter = hasty.create(options)
   return {

@@ -1,9 +1,9 @@
 /**
- * A windowed filter at a constant load, run into its steady state and looked at in its fullest moment.
+ * Runs a windowed filter at a constant load into its steady state, and measures it in its fullest moment.
  *
- * One millisecond brings one key (more at overload). The window has a number of milliseconds that every count of
- * slices, filters and generations divides, so that just before the end of a window all of them are about to turn: that
- * is the moment when each filter holds the most keys.
+ * One key arrives per millisecond (more at overload). The number of milliseconds in the window is divisible by every count of
+ * slices, filters and generations. So just before the end of a window all of them are about to turn, and each filter holds the
+ * most keys.
  */
 import { FilterError, type WindowedFilter } from '@freshet/bloom'
 import type { Random } from '../../harness/random.js'
@@ -17,9 +17,9 @@ const WINDOWS = 4
 export interface ConstantLoad {
   readonly contender: WindowedContender
   readonly falsePositiveRateMax: number
-  /** Also the number of keys in a window. Divisible by 2, 7, 9, 12, 14, 77 and 126, for what is said above. */
+  /** Also the number of keys in a window. Divisible by 2, 7, 9, 12, 14, 77 and 126, as explained above. */
   readonly windowMs: number
-  /** Keys per millisecond: 1 is what the filter was made for. */
+  /** Keys per millisecond: 1 is the load that the filter was sized for. */
   readonly loadFactor: number
   readonly filters: number
   readonly probesPerFilter: number
@@ -27,7 +27,7 @@ export interface ConstantLoad {
 
 export interface LoadOutcome {
   readonly rate: MeasuredRate
-  /** By the filter itself. */
+  /** By the filter's own estimate. */
   readonly estimatedRate: number
   readonly bytesMax: number
   /** The share of keys that `add` refused. */
@@ -38,7 +38,7 @@ export interface LoadOutcome {
 
 export function runConstantLoad(load: ConstantLoad, random: Random): LoadOutcome {
   const { contender, falsePositiveRateMax, windowMs, filters, probesPerFilter } = load
-  // One more, and the oldest slice or generation would go.
+  // One key more, and the oldest slice or generation would go.
   const endMs = WINDOWS * windowMs - 2
   const positives: number[] = []
   let [estimatedRate, bytesMax, refused, denied] = [0, 0, 0, 0]

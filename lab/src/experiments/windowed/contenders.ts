@@ -1,4 +1,4 @@
-/** The windowed filters, each made for the same promise: so many keys in a window, at such a rate. */
+/** The windowed filters, each built for the same promise: a number of keys in a window, and a false-positive rate. */
 import {
   createAgedCuckoo,
   createAgePartitionedBloom,
@@ -24,7 +24,7 @@ export interface ContenderOptions {
 
 export interface WindowedContender {
   readonly name: ContenderName
-  /** Bits for each key that it promises to remember, by calculation. */
+  /** The calculated bits per key that the filter promises to remember. */
   bitsAt(rate: number): number
   create(options: ContenderOptions): WindowedFilter
 }
@@ -48,7 +48,7 @@ export const contenders: readonly WindowedContender[] = [
   { name: 'aged-cuckoo', bitsAt: agedCuckooBits, create: createAgedCuckoo },
 ]
 
-/** The forgetful filter takes m, k, N and t: the best ones for the promise. */
+/** The forgetful filter takes m, k, N and t: this chooses the best ones for the promise. */
 function forgetful(name: ContenderName, pastFilters: number): WindowedContender {
   return {
     name,

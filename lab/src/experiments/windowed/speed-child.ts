@@ -1,4 +1,4 @@
-/** One windowed filter in a process of its own, timed at the load it was made for. */
+/** One windowed filter in its own process, timed at the load that it was sized for. */
 import { FilterError, type WindowedFilter } from '@freshet/bloom'
 import { type ContenderWorker, hostInChild } from '../../harness/contender-worker.js'
 import { productKeys, takeKeys } from '../../harness/keys.js'
@@ -13,7 +13,7 @@ interface SpeedSettings {
   readonly falsePositiveRateMax: number
 }
 
-/** How many windows of keys there are before the first comes again: it has long been forgotten then. */
+/** How many windows of keys pass before the first repeats. By then the filter has forgotten it. */
 const WINDOWS_OF_KEYS = 3
 
 class SpeedWorker implements ContenderWorker<SpeedSettings, undefined, SpeedMeasure> {
@@ -59,10 +59,10 @@ class SpeedWorker implements ContenderWorker<SpeedSettings, undefined, SpeedMeas
     let positives = 0
     for (const key of this.#absent) if (this.#filter.has(key, this.#nowMs)) positives++
     if (positives > this.#entries / 10)
-      throw new Error(`${positives} of ${this.#entries} absent keys seem to be there.`)
+      throw new Error(`${positives} of ${this.#entries} absent keys seem to be present.`)
   }
 
-  /** Retries follow soon: the newest tenth of the window, ten times over. */
+  /** Retries come soon: the newest tenth of the window, ten times over. */
   #hasRecent(): void {
     const recent = Math.floor(this.#entries / 10)
     for (let i = 0; i < this.#entries; i++) {

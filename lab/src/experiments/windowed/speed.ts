@@ -1,4 +1,4 @@
-/** How fast the windowed filters are, as ratios to the rotating one. Durations vary from run to run; ratios much less. */
+/** The speed of the windowed filters, as ratios to the rotating filter. Durations vary from run to run; ratios vary much less. */
 import { type PreparedContender, startChild } from '../../harness/child-contender.js'
 import type { Progress } from '../../harness/experiment.js'
 import { measureSideBySide, type Standing } from '../../harness/side-by-side.js'
@@ -15,7 +15,7 @@ export interface SpeedOptions {
   readonly progress: Progress
 }
 
-// A child process runs no TypeScript: when the tests run this module from its source, the built child is meant.
+// A child process cannot run TypeScript: when the tests run this module from its source, use the built child.
 const CHILD = new URL(new URL('./speed-child.js', import.meta.url).href.replace('/lab/src/', '/lab/dist/'))
 
 export async function measureSpeed(options: SpeedOptions): Promise<Standing<SpeedMeasure>[]> {

@@ -28,7 +28,7 @@ export interface WindowedOutcome {
   readonly speeds: readonly Standing<SpeedMeasure>[]
 }
 
-/** Bits for each remembered key: calculated, in use, and what would be in use if the filter erred exactly as asked. */
+/** Bits per remembered key: calculated, in use, and what would be in use if the filter erred exactly at the target rate. */
 interface Size {
   readonly name: ContenderName
   readonly targetRate: number
@@ -39,7 +39,7 @@ interface Size {
 }
 
 const BASELINE = 'rotating'
-/** Whole words, whole hashes and the chance of a measurement. */
+/** Allows for whole words, whole hashes and the error of a measurement. */
 const DEVIATION_MAX = 0.04
 
 export function reportWindowed({ sizes: points, overloads, speeds }: WindowedOutcome): ExperimentResult {
@@ -66,7 +66,7 @@ export function reportWindowed({ sizes: points, overloads, speeds }: WindowedOut
   }
 }
 
-/** A filter that errs less than asked has more bits than it needs; the calculation says how many more. */
+/** A filter that errs less often than the target has more bits than it needs; the calculation says how many more. */
 function toSize({ contender, targetRate, entries, outcome }: SizePoint): Size {
   const calculated = contender.bitsAt(targetRate)
   const used = (outcome.bytesMax * 8) / entries
@@ -108,7 +108,7 @@ function sizeTable(sizes: readonly Size[], entries: number): Table {
     'at equal error',
     'off by',
   ]
-  return { title: `Bits for each key that is sure to be remembered (${entries} in a window)`, columns, rows }
+  return { title: `Bits per key that is guaranteed to be remembered (${entries} in a window)`, columns, rows }
 }
 
 function speedTable(speeds: readonly Standing<SpeedMeasure>[]): Table {
@@ -137,7 +137,7 @@ function overloadTable(overloads: readonly OverloadPoint[]): Table {
   })
   const columns = ['filter', 'load', 'rate', 'memory', 'keys refused', 'keys denied']
   return {
-    title: 'When more keys come than the filter was made for, at 1% (load and memory: times the planned)',
+    title: 'More keys than the filter was sized for, at 1% (load and memory: as multiples of the planned)',
     columns,
     rows,
   }
@@ -146,8 +146,8 @@ function overloadTable(overloads: readonly OverloadPoint[]): Table {
 function sizeChart(sizes: readonly Size[], rates: readonly number[]): BarsChart {
   return {
     kind: 'bars',
-    title: 'Bits for each remembered key at equal error',
-    subtitle: 'measured in the steady state, window just full',
+    title: 'Bits per remembered key at equal error',
+    subtitle: 'measured in the steady state, with the window just full',
     categories: [...CONTENDER_NAMES],
     y: { name: 'bits per key', min: 0 },
     series: rates.map(rate => ({
@@ -161,8 +161,8 @@ function overloadChart(overloads: readonly OverloadPoint[]): LinesChart {
   return {
     kind: 'lines',
     title: 'False-positive rate at overload',
-    subtitle: 'made for 1%; the aged cuckoo filter refuses the surplus, rotating and age-partitioned ones take memory',
-    x: { name: 'keys that come / keys planned for', min: 1 },
+    subtitle: 'sized for 1%; the aged cuckoo filter refuses the surplus, rotating and age-partitioned ones grow',
+    x: { name: 'keys that arrive / keys planned for', min: 1 },
     y: { name: 'false-positive rate', scale: 'log', percent: true },
     series: CONTENDER_NAMES.map(name => ({
       name,
@@ -177,7 +177,7 @@ function asCalculated(sizes: readonly Size[]): Verdict {
   const off = ({ atEqualError, calculated }: Size) => atEqualError / calculated - 1
   const worst = sizes.reduce((a, b) => (Math.abs(off(b)) > Math.abs(off(a)) ? b : a))
   return {
-    claim: 'every filter needs the bits that the calculation says',
+    claim: 'every filter needs the calculated number of bits',
     holds: Math.abs(off(worst)) <= DEVIATION_MAX,
     detail: `at most ${formatPercent(off(worst))} off, ${worst.name} at ${formatPercent(worst.targetRate)}`,
   }
@@ -195,7 +195,7 @@ function deniesNone(sizes: readonly Size[], overloads: readonly OverloadPoint[])
 function winner(sizes: readonly Size[], rate: number): Verdict {
   const order = ranked(sizes, rate)
   return {
-    claim: `at ${formatPercent(rate)} the aged cuckoo filter needs the fewest bits, the rotating one the fewest of the Bloom filters`,
+    claim: `at ${formatPercent(rate)} the aged cuckoo filter needs the fewest bits, the rotating filter the fewest of the Bloom filters`,
     holds: order[0]!.name === 'aged-cuckoo' && order[1]!.name === BASELINE,
     detail: order.map(size => `${size.name} ${size.atEqualError.toFixed(1)}`).join(', '),
   }
@@ -206,7 +206,7 @@ function bloomsTakeOverload(overloads: readonly OverloadPoint[]): Verdict {
   const outcomes = overloads.filter(point => names.includes(point.name)).map(point => point.outcome)
   return {
     claim:
-      'the rotating and age-partitioned filters take three times the load, for memory and a rate that grow with it',
+      'the rotating and age-partitioned filters accept three times the load, while their memory and rate grow with it',
     holds: outcomes.every(outcome => outcome.refused === 0 && outcome.rate.rate < 0.05),
     detail: `no key refused, rate at most ${formatPercent(Math.max(...outcomes.map(outcome => outcome.rate.rate)))}`,
   }
@@ -215,7 +215,7 @@ function bloomsTakeOverload(overloads: readonly OverloadPoint[]): Verdict {
 function cuckooRefuses(overloads: readonly OverloadPoint[]): Verdict {
   const own = overloads.filter(point => point.name === 'aged-cuckoo')
   return {
-    claim: 'the aged cuckoo filter keeps its rate and memory, and refuses what does not fit',
+    claim: 'the aged cuckoo filter keeps its rate and memory, and refuses keys that do not fit',
     holds: own.every(({ loadFactor, outcome }) => outcome.rate.rate < 0.011 && outcome.refused > 0 === loadFactor > 1),
     detail: own.map(({ loadFactor, outcome }) => `${formatPercent(outcome.refused)} at ${loadFactor} times`).join(', '),
   }

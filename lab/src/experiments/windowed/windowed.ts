@@ -1,7 +1,7 @@
 /**
- * Which filter remembers a window of keys in the fewest bits? The forgetful filter and what came before and after it, at
- * equal error, made for the same promise and measured in the steady state; then their speed, and what they do when more
- * keys come than they were made for.
+ * Which filter remembers a window of keys in the fewest bits? The forgetful filter, its predecessors and its successors, at equal
+ * error, built for the same promise and measured in the steady state. Then their speed, and their behaviour when more keys come
+ * than they were sized for.
  */
 import type { Experiment, ExperimentContext } from '../../harness/experiment.js'
 import { runConstantLoad } from './constant-load.js'
@@ -14,7 +14,7 @@ const LOAD_FACTORS = [1, 1.5, 2, 3]
 const OVERLOAD_RATE = 0.01
 const PROBES_MIN = 60_000
 
-/** `positives`: so many false positives are waited for, which says how sure the measured rate is. */
+/** `positives`: the run waits for this many false positives, which determines the precision of the measured rate. */
 const FULL = {
   windowMs: 27_720,
   filters: 4,

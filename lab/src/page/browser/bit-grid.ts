@@ -1,4 +1,4 @@
-/** Draws the bits of a small filter as a grid of squares, those of one key outlined. */
+/** Draws the bits of a small filter as a grid of squares, with the bits of one key outlined. */
 import type { BloomView } from '@freshet/bloom'
 import { formatCount } from './format.js'
 import { isSet, ownBits } from './trial.js'
@@ -24,5 +24,5 @@ function square(index: number, set: boolean, own: boolean): HTMLElement {
 
 function describe(bloom: BloomView, own: ReadonlySet<number>): string {
   const list = [...own].map(index => `${index} ${isSet(bloom, index) ? 'set' : 'not set'}`).join(', ')
-  return `The ${formatCount(bloom.bits)} bits of the filter. Those of this key: ${list}.`
+  return `The ${formatCount(bloom.bits)} bits of the filter. The bits of this key: ${list}.`
 }

@@ -16,7 +16,7 @@ interface Plan {
   readonly size: FilterSize
 }
 
-const PHASES = { filling: 'Filling…', measuring: 'Asking for absent keys…', checking: 'Asking for every key…' }
+const PHASES = { filling: 'Filling…', measuring: 'Looking up absent keys…', checking: 'Looking up every key…' }
 const CURVE_POINTS = 60
 const SLICE_MS = 25
 const ROUND_ENDS = [1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10, 12]
@@ -92,7 +92,7 @@ function chartOf({ entriesMax, falsePositiveRateMax, size }: Plan, rates: FillPr
   const highest = Math.max(falsePositiveRateMax, ...rates.map(([, rate]) => rate))
   return {
     kind: 'lines',
-    title: `False-positive rate as the filter takes ${formatCount(entriesMax)} keys: measured and by theory`,
+    title: `False-positive rate as ${formatCount(entriesMax)} keys are added: measured and in theory`,
     x: { name: 'keys added', min: 0, max: entriesMax },
     y: { name: 'false-positive rate', percent: true, min: 0, max: roundAbove(highest) },
     series: [
@@ -103,7 +103,7 @@ function chartOf({ entriesMax, falsePositiveRateMax, size }: Plan, rates: FillPr
   }
 }
 
-/** A round end of the axis that leaves some air and rests while the points come in. */
+/** A round end for the axis that leaves some room, and that stays the same while the points come in. */
 function roundAbove(value: number): number {
   const power = 10 ** Math.floor(Math.log10(value))
   return ROUND_ENDS.find(end => end * power >= value * 1.05)! * power

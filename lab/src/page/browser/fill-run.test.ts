@@ -5,7 +5,7 @@ import { checkFill, type FillProgress, fillRun, shareDone, standardErrorOf, typi
 const ENTRIES = 2000
 const RATE = 0.02
 
-/** A clock that goes on by one millisecond whenever it is read. */
+/** A clock that advances by one millisecond per reading. */
 function tickingClock(): () => number {
   let nowMs = 0
   return () => nowMs++
@@ -19,7 +19,7 @@ describe('a fill run', () => {
   const steps = stepsOf(1)
   const last = steps.at(-1)!
 
-  test('adds and checks every key, and none is denied', () => {
+  test('adds and checks every key, and denies none', () => {
     expect(last).toMatchObject({ added: ENTRIES, checked: ENTRIES, falseNegatives: 0 })
   })
 
@@ -33,7 +33,7 @@ describe('a fill run', () => {
     }
   })
 
-  test('goes forward only, from nothing done to everything done', () => {
+  test('only moves forward, from nothing done to everything done', () => {
     const shares = steps.map(step => shareDone(step, ENTRIES, RATE))
     expect(shares).toEqual([...shares].sort((a, b) => a - b))
     expect(shares.at(-1)).toBe(1)
@@ -45,18 +45,18 @@ describe('a fill run', () => {
     expect(typicalSpeed(last.speeds)).toBe(50_000)
   })
 
-  test('finds the same with the same seed, and something else with another', () => {
+  test('finds the same with the same seed, and a different result with another', () => {
     expect(stepsOf(1).at(-1)).toEqual(last)
     expect(stepsOf(2).at(-1)!.rates).not.toEqual(last.rates)
   })
 })
 
-test('a typical speed is the middle one, and there is none before the first', () => {
+test('a typical speed is the median, and undefined before the first step', () => {
   expect(typicalSpeed([5, 1000, 6])).toBe(6)
   expect(typicalSpeed([])).toBeUndefined()
 })
 
-test('sizes are refused by the library first, then by the page', () => {
+test('the library refuses bad sizes first, then the page', () => {
   expect(() => checkFill(1000, 2)).toThrow(FilterError)
   expect(() => checkFill(Number.NaN, 0.01)).toThrow(FilterError)
   for (const entries of [999, 1_000_001, 1000.5]) expect(() => checkFill(entries, 0.01)).toThrow(RangeError)

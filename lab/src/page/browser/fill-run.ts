@@ -1,9 +1,9 @@
 /**
- * Fills a filter key by key and measures it on the way: how often it says yes to keys it was never given, how long `add`
- * takes, and at the end whether it denies any key it was given.
+ * Fills a filter key by key and measures it on the way: how often it claims to know keys that were never added, how long `add`
+ * takes, and at the end whether it denies any added key.
  *
- * A generator, so that its caller decides when there is time for the next step. Keys are drawn twice from the same seed
- * instead of being kept: a million of them would take more memory than the filter a hundred times over.
+ * A generator, so that its caller decides when to run the next step. Keys are drawn twice from the same seed instead of being
+ * stored: a million keys would take a hundred times the memory of the filter.
  */
 import { type Bloom, createBloom, expectedRate, type FilterSize, sizeFor } from '@freshet/bloom'
 import { type KeySource, productKeys, takeKeys } from '../../harness/keys.js'
@@ -20,14 +20,14 @@ export interface FillOptions {
 export interface FillProgress {
   readonly phase: 'filling' | 'measuring' | 'checking'
   readonly added: number
-  /** Keys per second of each step, in `add` alone. */
+  /** Keys per second in each step, timing only `add`. */
   readonly speeds: readonly number[]
-  /** Keys added, and the rate measured there. */
+  /** Keys added, and the rate measured then. */
   readonly rates: readonly (readonly [added: number, rate: number])[]
-  /** Absent keys that the full filter was asked for, and how many of them it wrongly knew. */
+  /** Absent keys that were looked up in the full filter, and how many of them it wrongly knew. */
   readonly probes: number
   readonly falsePositives: number
-  /** Present keys that the full filter was asked for, and how many of them it denied. */
+  /** Added keys that were looked up in the full filter, and how many of them it denied. */
   readonly checked: number
   readonly falseNegatives: number
 }
@@ -40,7 +40,7 @@ const SAMPLES = 40
 const PROBES_PER_SAMPLE = 20_000
 const KEYS_PER_STEP = 5000
 
-/** Throws what the library throws, and a RangeError for sizes that this page does not offer. */
+/** Throws the library's errors, and a RangeError for sizes that this page does not offer. */
 export function checkFill(entriesMax: number, falsePositiveRateMax: number): FilterSize {
   const size = sizeFor(entriesMax, falsePositiveRateMax)
   if (Number.isInteger(entriesMax) && entriesMax >= ENTRIES_LEAST && entriesMax <= ENTRIES_MOST) return size
@@ -49,12 +49,12 @@ export function checkFill(entriesMax: number, falsePositiveRateMax: number): Fil
   )
 }
 
-/** Enough absent keys for about a thousand false positives, but no more than a browser asks for in a second or so. */
+/** Enough absent keys for about a thousand false positives, but no more than a browser can look up in about a second. */
 function probesFor(falsePositiveRateMax: number): number {
   return Math.min(1_000_000, Math.max(100_000, Math.ceil(1000 / falsePositiveRateMax)))
 }
 
-/** How much of the work is done, from 0 to 1, by the keys that it takes. */
+/** The share of the work that is done, from 0 to 1, counted in keys. */
 export function shareDone(progress: FillProgress, entriesMax: number, falsePositiveRateMax: number): number {
   const { added, probes, checked } = progress
   const sampled = Math.min(SAMPLES - 1, progress.rates.length) * PROBES_PER_SAMPLE
@@ -62,14 +62,14 @@ export function shareDone(progress: FillProgress, entriesMax: number, falsePosit
   return (added + sampled + probes + checked) / total
 }
 
-/** The median: a mean would count what else the machine was doing meanwhile. Undefined while nothing was timed. */
+/** The median: a mean would include other work of the machine. Undefined before the first timing. */
 export function typicalSpeed(speeds: readonly number[]): number | undefined {
   return [...speeds].sort((a, b) => a - b)[speeds.length >> 1]
 }
 
 /**
- * What chance does to a measured rate: by the keys that were asked for, and by how many bits the added keys happened to
- * set (the variance of the occupied bins when k n balls fall into m).
+ * The standard error of a measured rate: from the number of lookups, and from how many bits the added keys happened to set
+ * (the variance of the occupied bins when k n balls fall into m).
  */
 export function standardErrorOf(size: FilterSize, entries: number, probes: number): number {
   const { bits, hashes } = size
@@ -144,7 +144,7 @@ function* check(bloom: Bloom, added: KeySource<string>, entries: number, counts:
   }
 }
 
-/** How many keys to take in each step, until there are so many. */
+/** The number of keys in each step, until `keys` are reached. */
 function* stepsTo(keys: number): Generator<number> {
   for (let taken = 0; taken < keys; taken += KEYS_PER_STEP) yield Math.min(KEYS_PER_STEP, keys - taken)
 }

@@ -1,4 +1,4 @@
-/** The page's entry in the browser: reads or draws the seed of this visit, and brings the panels to life. */
+/** The page's entry in the browser: reads or draws the seed of this visit, and starts the panels. */
 import { mountFillPanel } from './fill-panel.js'
 import { mountForgetPanel } from './forget-panel.js'
 import { find } from './page-elements.js'

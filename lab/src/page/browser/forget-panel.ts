@@ -92,7 +92,7 @@ function chartOf({ falsePositiveRateMax }: Plan, rotating: Ages, forgetful: Ages
   }
 }
 
-/** A share of 0 has no place on a logarithmic axis; it lies at the axis's end until the first key is known. */
+/** A logarithmic axis has no 0, so a share of 0 is drawn at the end of the axis until the first key is known. */
 function curve(ages: Ages, least: number): [ageSeconds: number, share: number][] {
   const tickSeconds = WINDOW_MS / TICKS_PER_WINDOW / 1000
   return ages.map(({ asked, known }, age) => [(age + 0.5) * tickSeconds, Math.max(least, known / asked)])

@@ -7,14 +7,14 @@ const OPTIONS = { windowMs: 60_000, keysPerSecond: 40, falsePositiveRateMax: 0.0
 describe('a forget run', () => {
   const { timeMs, rotating, forgetful } = [...forgetRun({ ...OPTIONS, seed: 1 })].at(-1)!
 
-  test('lasts as many windows as it says', () => {
+  test('lasts the stated number of windows', () => {
     expect(timeMs).toBe(WINDOWS_SIMULATED * OPTIONS.windowMs)
   })
 
   test.each([
     ['rotating', rotating],
     ['forgetful', forgetful],
-  ])('the %s filter denies no key within the window, and forgets nearly all of twice that age', (_, record) => {
+  ])('the %s filter denies no key within the window, and forgets nearly all keys of twice that age', (_, record) => {
     const { asked, known } = withinWindow(record)
     expect(asked).toBeGreaterThan(100_000)
     expect(known).toBe(asked)
@@ -26,13 +26,13 @@ describe('a forget run', () => {
     expect(Math.abs(rotating.sizeBytes / forgetful.sizeBytes - 1)).toBeLessThan(0.02)
   })
 
-  test('the rotating filter stays below the target, which the forgetful one cannot in that memory', () => {
+  test('the rotating filter stays below the target, and the forgetful filter cannot in the same memory', () => {
     expect(rotating.falsePositives / rotating.probes).toBeLessThan(OPTIONS.falsePositiveRateMax)
     expect(forgetful.falsePositives / forgetful.probes).toBeGreaterThan(OPTIONS.falsePositiveRateMax)
   })
 })
 
-test('a load that the page does not offer is refused, and so is what the library refuses', () => {
+test('refuses loads that the page does not offer, and sizes that the library refuses', () => {
   for (const keysPerSecond of [0, 19, 2001, Number.NaN]) {
     expect(() => checkForget({ ...OPTIONS, keysPerSecond })).toThrow(RangeError)
   }

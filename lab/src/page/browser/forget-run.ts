@@ -1,9 +1,9 @@
 /**
- * Two filters that forget, side by side in simulated time, with the same keys and the same memory: the rotating filter,
- * and the forgetful one at the parameters that serve it best in so much memory.
+ * Two filters that forget, side by side in simulated time, with the same keys and the same memory: the rotating filter, and the
+ * forgetful filter with the parameters that are best for that memory.
  *
- * Time goes in ticks, a fortieth of the window each. The keys of one tick are kept together for as long as their age is
- * of interest; after each tick some keys of every age are asked for again. So everything is known about each answer.
+ * Time passes in ticks, each a fortieth of the window. The keys of one tick are kept as long as their age is of interest; after
+ * each tick some keys of every age are looked up again. So the right answer to each lookup is known.
  */
 import {
   createForgetfulBloom,
@@ -25,9 +25,9 @@ export interface ForgetOptions {
 
 export interface FilterRecord {
   readonly sizeBytes: number
-  /** By age, youngest first: keys of that age that were asked for, and how many were still known. */
+  /** By age, youngest first: the keys of that age that were looked up, and how many were still known. */
   readonly ages: readonly { readonly asked: number; readonly known: number }[]
-  /** Keys never added that were asked for once the filter was warm, and how many it wrongly knew. */
+  /** Keys never added that were looked up once the filter was warm, and how many it wrongly knew. */
   readonly probes: number
   readonly falsePositives: number
 }
@@ -56,7 +56,7 @@ interface Contestant {
   falsePositives: number
 }
 
-/** Throws what the library throws, and a RangeError for loads that this page does not offer. */
+/** Throws the library's errors, and a RangeError for loads that this page does not offer. */
 export function checkForget(options: Omit<ForgetOptions, 'seed'>): void {
   const { windowMs, keysPerSecond, falsePositiveRateMax } = options
   if (!(keysPerSecond >= LOAD_LEAST && keysPerSecond <= LOAD_MOST)) {
@@ -83,7 +83,7 @@ export function* forgetRun(options: ForgetOptions): Generator<ForgetProgress, vo
   }
 }
 
-/** The keys known among those younger than the window, where nothing may be missing. */
+/** The known keys among those younger than the window, all of which must be known. */
 export function withinWindow(record: FilterRecord): { asked: number; known: number } {
   const within = record.ages.slice(0, TICKS_PER_WINDOW)
   return {
@@ -106,7 +106,7 @@ function contestant(filter: WindowedFilter): Contestant {
   return { filter, ages: [], probes: 0, falsePositives: 0 }
 }
 
-/** The memory it takes once it has as many slices as it ever needs at this load. */
+/** The memory of the filter once it has the most slices that it needs at this load. */
 function sizeWhenWarm(filter: WindowedFilter, options: ForgetOptions): number {
   const added = productKeys(createRandom(options.seed))
   for (let tick = 1; tick <= WARM_AFTER_TICKS; tick++) arrive([contestant(filter)], added, options, tick)
@@ -114,9 +114,9 @@ function sizeWhenWarm(filter: WindowedFilter, options: ForgetOptions): number {
 }
 
 /**
- * Tries all sensible numbers of filters and hashes in this memory, by the paper's estimate: a key stays in future and
- * present, so a filter holds two refreshes' worth of keys, but the future at most one; the future and the oldest stand
- * alone, the others in pairs.
+ * Tries all sensible numbers of filters and hashes in this memory, by the paper's estimate. A key stays in future and present,
+ * so a filter holds two refreshes' worth of keys, but the future at most one. The future and the oldest stand alone, the others
+ * in pairs.
  */
 function bestForgetful(sizeBytes: number, options: ForgetOptions): ForgetfulBloomOptions {
   let best: ForgetfulBloomOptions | undefined

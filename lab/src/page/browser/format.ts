@@ -1,4 +1,4 @@
-/** Numbers as this page shows them. */
+/** Formats numbers for this page. */
 const grouped = new Intl.NumberFormat('en', { maximumFractionDigits: 0 })
 
 export function formatCount(count: number): string {
@@ -11,13 +11,13 @@ export function formatBytes(bytes: number): string {
   return `${size.toFixed(size < 10 ? 2 : 1)} ${unit}`
 }
 
-/** "3.4 million" says more than "3,412,969" of a speed that varies. */
+/** "3.4 million" suits a speed that varies better than "3,412,969". */
 export function formatSpeed(perSecond: number): string {
   if (perSecond >= 1e6) return `${(perSecond / 1e6).toFixed(1)} million`
   return formatCount(Number(perSecond.toPrecision(2)))
 }
 
-/** A measured share with its margin, to the digit that the margin leaves in doubt. */
+/** A measured share with its margin, to the first digit that the margin makes uncertain. */
 export function formatMeasured(share: number, margin: number): string {
   const decimals = margin > 0 ? Math.max(0, -Math.floor(Math.log10(margin * 100))) : 2
   return `${(share * 100).toFixed(decimals)}% ± ${(margin * 100).toFixed(decimals)}%`

@@ -1,4 +1,4 @@
-/** Draws a lines chart in the page, again and again as it grows, in the colours of the stylesheet, light or dark. */
+/** Draws a line chart in the page, again and again as it grows, in the colours of the stylesheet, light or dark. */
 import { type EChartsOption, init, type LineSeriesOption } from 'echarts'
 import type { Axis, Line, LinesChart, Reference } from '../../harness/chart.js'
 import { formatPercent } from '../../harness/table.js'
@@ -79,7 +79,7 @@ function toOption(chart: LinesChart, colours: Colours, isNarrow: boolean): EChar
   }
 }
 
-/** An axis that ends where its values end is marked in equal parts; the charting library would add a crowded last one. */
+/** Marks an axis that ends where its values end in equal parts; the charting library would add a crowded last mark. */
 function xInterval({ max }: Axis, isNarrow: boolean): { interval?: number } {
   return max === undefined ? {} : { interval: max / (isNarrow ? 2 : 4) }
 }
@@ -121,7 +121,7 @@ function seriesOption(
   }
 }
 
-/** Only marked curves have a mark in the legend, too. */
+/** Only marked curves have a mark in the legend too. */
 function isMarked(style: Line['style']): boolean {
   return style === 'marks' || style === 'marked'
 }

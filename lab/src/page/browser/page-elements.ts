@@ -1,4 +1,4 @@
-/** The page's elements by id, checked to be of the kind that the code expects; and the parts that all panels share. */
+/** The page's elements by id, checked to be of the expected kind; and the functions that all panels share. */
 
 export function find<Kind extends Element>(id: string, kind: new () => Kind): Kind {
   const found = document.getElementById(id)
@@ -10,21 +10,21 @@ export function findInput(id: string): HTMLInputElement {
   return find(id, HTMLInputElement)
 }
 
-/** Leaves an element that has the text already as it is: a status that is written anew is read out anew. */
+/** Leaves an element unchanged if it has the text already: screen readers announce a status whenever it is written. */
 export function setText(id: string, text: string): void {
   const element = find(id, HTMLElement)
   if (element.textContent !== text) element.textContent = text
 }
 
-/** Blanks group digits for many readers; anything else that is no number becomes NaN, for the library to refuse. */
+/** Many readers group digits with spaces. Anything else that is not a number becomes NaN, for the library to refuse. */
 export function numberIn(input: HTMLInputElement): number {
   const digits = input.value.replaceAll(/[\s_]/g, '')
   return digits === '' ? Number.NaN : Number(digits)
 }
 
 /**
- * Runs `work` and shows what it throws in the element `errorId`, marking the inputs as doubtful; says undefined then.
- * The messages of the library, like the page's own, are written to be read by people.
+ * Runs `work`. If it throws, shows the message in the element `errorId`, marks the inputs as invalid, and returns undefined. The
+ * messages of the library, like the page's own, are written for people.
  */
 export function withErrorShown<Result>(
   errorId: string,

@@ -1,10 +1,10 @@
-/** A button that starts a run, stops it while it goes, and says how it stands; both long panels have one. */
+/** A button that starts a run, stops it while it is running, and shows its status; both long panels have one. */
 import { find, setText } from './page-elements.js'
 
-/** Does the run until it ends or `signal` is aborted, and says what came of it. */
+/** Runs until the end, or until `signal` is aborted, and returns the result in words. */
 export type Run = (signal: AbortSignal) => Promise<string>
 
-/** `prefix` names the elements: `prefix-form`, `prefix-run`, `prefix-status`. `prepare` says undefined if it cannot be run. */
+/** `prefix` names the elements: `prefix-form`, `prefix-run`, `prefix-status`. `prepare` returns undefined if it cannot run. */
 export function attachRunButton(prefix: string, prepare: () => Run | undefined): void {
   const form = find(`${prefix}-form`, HTMLFormElement)
   const button = find(`${prefix}-run`, HTMLButtonElement)
@@ -30,7 +30,7 @@ export function attachRunButton(prefix: string, prepare: () => Run | undefined):
   })
 }
 
-/** What a run was started with cannot be changed under it. */
+/** The inputs of a run cannot be changed while it is running. */
 function showRunning(form: HTMLFormElement, button: HTMLButtonElement, isRunning: boolean): void {
   button.textContent = isRunning ? 'Stop' : 'Run'
   for (const input of form.querySelectorAll('input')) input.disabled = isRunning

@@ -1,17 +1,17 @@
 /**
- * Long work in a page, cut so that clicks and scrolling are answered in between: steps are taken from a generator until
- * a slice of time is used up, the last one is shown, and the browser gets a frame. A tab in the background gets no
- * frames, so the work rests there.
+ * Long work in a page, cut into slices so that the browser handles clicks and scrolling in between. Takes steps from a generator
+ * until a slice of time is used up, shows the last step, and gives the browser a frame. A tab in the background gets no frames,
+ * so the work pauses there.
  */
 export interface FrameOptions<Step> {
   /** Called once per frame, with the last step taken. */
   readonly show: (step: Step) => void
   readonly signal: AbortSignal
-  /** Time for steps in each frame; with 0 there is one step per frame. */
+  /** Time for steps in each frame; 0 means one step per frame. */
   readonly sliceMs: number
 }
 
-/** Says whether the work came to its end; false if it was aborted. */
+/** Returns true if the work reached its end, and false if it was aborted. */
 export async function runInFrames<Step>(work: Iterator<Step>, options: FrameOptions<Step>): Promise<boolean> {
   while (!options.signal.aborted) {
     const { last, ended } = takeSteps(work, options.sliceMs)

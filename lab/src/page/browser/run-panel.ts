@@ -1,9 +1,9 @@
-/** A panel with two or more numbers to type in, a preview of what they mean, and a run. */
+/** A panel with two or more number inputs, a preview of their meaning, and a run. */
 import { findInput, numberIn, withErrorShown } from './page-elements.js'
 import { attachRunButton, type Run } from './run-button.js'
 
 export interface RunPanel<Plan> {
-  /** The ids of its elements begin with it: `fill-run`, `fill-error`. */
+  /** The prefix of its elements' ids: `fill-run`, `fill-error`. */
   readonly name: string
   /** The ids of its inputs, without the name. */
   readonly inputs: readonly string[]

@@ -1,6 +1,6 @@
 /**
- * Sliders beside number boxes. They go from `data-least` to `data-most` in equal ratios, as rates and sizes are thought
- * of, and stop at round numbers; the box takes any number. The box is the truth, the slider follows it.
+ * Sliders beside number boxes. They go from `data-least` to `data-most` in equal ratios, which suits rates and sizes, and stop at
+ * round numbers. The box takes any number. The box holds the value; the slider follows it.
  */
 import { findInput, numberIn } from './page-elements.js'
 
@@ -27,7 +27,7 @@ function linkSlider(slider: HTMLInputElement): void {
   follow()
 }
 
-/** Two digits that count, without an exponent. */
+/** Two significant digits, without an exponent. */
 function roundText(value: number): string {
   const digits = Math.max(0, 1 - Math.floor(Math.log10(value)))
   return String(Number(Number(value.toPrecision(2)).toFixed(digits)))

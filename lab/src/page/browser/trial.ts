@@ -1,4 +1,4 @@
-/** A filter to play with and what can be said about it in plain words. Beside it an exact set knows the truth. */
+/** A filter to try out, with its state in plain words. An exact set beside it knows the truth. */
 import { type Bloom, createBloom, keyIndexes, sizeFor } from '@freshet/bloom'
 
 export interface Trial {
@@ -16,7 +16,7 @@ const BITS_MAX = 2048
 const TRIES_MAX = 100_000
 const KEYS_AT_ONCE = 10
 
-/** Throws what the library throws, and a RangeError for filters that are too large to be drawn. */
+/** Throws the library's errors, and a RangeError for filters that are too large to draw. */
 export function createTrial(entriesMax: number, falsePositiveRateMax: number): Trial {
   const { bits } = sizeFor(entriesMax, falsePositiveRateMax)
   if (bits > BITS_MAX) {
@@ -57,7 +57,7 @@ export function askFor({ bloom, added }: Trial, key: string): Answer {
   }
 }
 
-/** Adds ten numbered product keys that are not there yet. */
+/** Adds ten numbered product keys that are not in the filter yet. */
 export function addTen(trial: Trial): Answer {
   let missing = KEYS_AT_ONCE
   for (const key of numberedKeys()) {
@@ -65,10 +65,10 @@ export function addTen(trial: Trial): Answer {
     addKey(trial, key)
     if (--missing === 0) break
   }
-  return { tone: 'plain', verdict: 'Added ten.', because: 'Numbered product keys that were not there yet.' }
+  return { tone: 'plain', verdict: 'Added ten.', because: 'Numbered product keys that were not in the filter yet.' }
 }
 
-/** A numbered product key that the filter claims to know and was never given, if one is soon found. */
+/** A numbered product key that the filter claims to know although it was never added, if the search finds one soon. */
 export function findFalsePositive({ bloom, added }: Trial): string | undefined {
   let tries = 0
   for (const key of numberedKeys()) {

@@ -12,7 +12,7 @@ const TYPED: Answer = { tone: 'plain', verdict: '', because: 'Add this key, or a
 const NONE_FOUND: Answer = {
   tone: 'plain',
   verdict: 'None found.',
-  because: 'The filter denies all of 100,000 keys that it was not given. Add more keys, or take a smaller filter.',
+  because: 'The filter denies all of 100,000 keys that were not added. Add more keys, or choose a smaller filter.',
 }
 
 export function mountTryPanel(): void {
@@ -51,7 +51,7 @@ function readTrial(): Trial | undefined {
   return withErrorShown('try-error', sizeInputs(), () => createTrial(entriesMax, falsePositiveRateMax))
 }
 
-/** Puts the key into the box, as if somebody had typed it and asked. */
+/** Puts the key into the box, as if the visitor had typed it and looked it up. */
 function askForFalsePositive(trial: Trial): Answer {
   const key = findFalsePositive(trial)
   if (key === undefined) return NONE_FOUND

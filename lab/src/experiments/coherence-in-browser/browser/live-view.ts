@@ -1,4 +1,4 @@
-/** What the visitor sees: how many reads were answered where, and what the check of them says. */
+/** What the visitor sees: how many reads were answered where, and the results of the check. */
 import type { PageCounts, ReaderKind, Verdict } from '../page-protocol.js'
 
 const SOURCES = ['browser', 'shared', 'server'] as const

@@ -1,4 +1,4 @@
-/** The page's entry in the browser: sessions of the real client, and plain readers beside them, as told from outside. */
+/** The page's entry in the browser: sessions of the real client, and plain readers beside them, controlled from outside. */
 import { createRandom } from '../../../harness/random.js'
 import { LOAD_PAGE, type LoadPage, type PageCounts, type PageSettings, type ReaderKind } from '../page-protocol.js'
 import { showCounts, showVerdict, showWay } from './live-view.js'
@@ -24,7 +24,7 @@ function counts(): PageCounts {
   return { reads, requests: sources.counts }
 }
 
-/** What was read together counts as so many reads as there are objects in it. */
+/** A read of several objects counts once for each object in it. */
 function count(kind: ReaderKind, url: string): void {
   const ids = new URL(url, location.href).searchParams.get('ids')
   const objects = ids === null ? 1 : ids.split(',').length
@@ -49,7 +49,7 @@ function start({ seed, refreshes, way, firstNumber }: PageSettings): readonly Re
   showWay(way)
   setInterval(() => showCounts(counts()), SHOW_MS)
   running = Promise.all(parts)
-  // `stop` tells; until then it is not unhandled.
+  // `stop` reports a failure; this handler only keeps it from being unhandled until then.
   running.catch(() => {})
   return kinds
 }

@@ -1,4 +1,4 @@
-/** What a page without the client does: `fetch`, and whatever the caches make of it. */
+/** What a page without the client does: `fetch`, with whatever the caches return. */
 import { parseEtag } from '@freshet/protocol'
 import { STALENESS_MS } from '../../../coherence-load/read-modes.js'
 import { BUCKET, type Item, OBJECT_IDS } from '../../../coherence-load/stored-items.js'
@@ -15,7 +15,7 @@ export interface PlainReaderOptions {
   readonly onRead: (url: string) => void
 }
 
-/** Else it would take the browser's time from the sessions, which have more to do for each read. */
+/** Without the pause it would take the browser's time from the sessions, which have more to do for each read. */
 const PAUSE_MS = 10
 
 export async function runPlainReader(options: PlainReaderOptions, isOver: () => boolean): Promise<void> {
@@ -42,6 +42,6 @@ async function foundIn(response: Response): Promise<EndStep['found']> {
   const body = await response.json()
   if (response.status === 404) return undefined
   const version = parseEtag(response.headers.get('etag') ?? '')
-  if (version === undefined) throw new Error(`${response.url} was answered ${response.status} without an ETag.`)
+  if (version === undefined) throw new Error(`The answer to ${response.url}, status ${response.status}, has no ETag.`)
   return { version, number: (body as Item).number }
 }

@@ -1,5 +1,5 @@
 /**
- * Where each request of the page was answered. An observer is told of every request; the browser's own list of them would
+ * Where each request of the page was answered. An observer sees every request; the browser's own list of requests would
  * be full after 250.
  */
 import type { Source } from '@freshet/cli/dist/page/browser/tally.js'
@@ -14,7 +14,7 @@ interface OpenRequest {
 export class RequestSources {
   /** Requests for data so far, by where they were answered. */
   readonly counts: Record<Source, number> = { browser: 0, shared: 0, server: 0 }
-  /** By URL, those of which the browser has told nothing yet, the earliest first. */
+  /** By URL, requests that the browser has not reported yet, the earliest first. */
   readonly #open = new Map<string, OpenRequest[]>()
   readonly #last = new Map<string, Promise<Source>>()
 
@@ -25,7 +25,7 @@ export class RequestSources {
     }).observe({ type: 'resource' })
   }
 
-  /** As the platform's, for a client or for a plain reader. */
+  /** Works like the platform's `fetch`, for a client or for a plain reader. */
   readonly fetch: Fetch = async (url, init) => {
     const { pathname, href } = new URL(url, location.href)
     if (init.method !== 'GET' || !pathname.startsWith('/db/')) return fetch(url, init)
@@ -42,7 +42,7 @@ export class RequestSources {
   /** Where the last answer for this URL, path and query, came from. */
   of(url: string): Promise<Source> {
     const source = this.#last.get(nameOf(url))
-    if (source === undefined) throw new Error(`${url} was answered though nobody asked for it.`)
+    if (source === undefined) throw new Error(`The browser reported an answer for ${url}, which no reader requested.`)
     return source
   }
 
@@ -56,7 +56,7 @@ export class RequestSources {
 
   #take({ name, startTime, transferSize }: PerformanceResourceTiming): void {
     const open = this.#open.get(name) ?? []
-    // The one that began last before this. Clocks of web pages are coarse.
+    // The last request that began before this. Clocks of web pages are coarse.
     const index = open.findLastIndex(({ startedMs }) => startedMs <= startTime + 1)
     const [found] = open.splice(Math.max(0, index), 1)
     found?.resolve(transferSize)
@@ -64,7 +64,7 @@ export class RequestSources {
   }
 }
 
-/** Whatever the order of the query's parts. */
+/** The same name for any order of the query parameters. */
 function nameOf(url: string): string {
   const { pathname, searchParams } = new URL(url, location.href)
   searchParams.sort()

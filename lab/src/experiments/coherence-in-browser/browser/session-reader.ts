@@ -13,14 +13,14 @@ export interface SessionReaderOptions {
   readonly random: Random
   readonly log: StepLog
   readonly sources: RequestSources
-  /** A number that nobody else writes. */
+  /** A number that no other writer uses. */
   readonly nextNumber: () => number
-  /** Called after each read with the URL, path and query, that it was answered under. */
+  /** Called after each read with the URL (path and query) of the answer. */
   readonly onRead: (url: string) => void
 }
 
 const LANES = 3
-/** Long, so that only what hangs fails, and not what has to wait for a busy processor. */
+/** Long, so that only a read that hangs fails, and not one that waits for a busy processor. */
 const READ_MS_MAX = 60_000
 const WRITE_SHARE = 0.02
 const GROUP_SHARE = 0.04

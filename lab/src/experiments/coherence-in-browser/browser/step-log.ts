@@ -1,4 +1,4 @@
-/** What the page's readers did, until it is fetched. */
+/** Collects what the page's readers did, until the judge fetches it. */
 import type { Step } from '../page-protocol.js'
 
 export class StepLog {
