@@ -1,9 +1,9 @@
 /**
- * `npm test`: starts one test run and sees that nothing of it is left behind. Arguments go to vitest:
+ * `npm test`: starts one test run and makes sure that nothing of it is left behind. Arguments go to vitest:
  * `npm test -- --project bloom`.
  *
- * The run is a process group of its own, because vitest's workers and the servers they start outlive a parent that is
- * interrupted. So it is the group that is told to stop, and after a while made to.
+ * The run has its own process group, because vitest's workers and the servers they start outlive a parent that is interrupted.
+ * So the whole group gets the signal to stop, and after a while it is killed.
  */
 import { spawn } from 'node:child_process'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -27,7 +27,7 @@ for (const [signal, number] of Object.entries(SIGNALS)) {
 
 child.once('exit', (code, signal) => {
   if (isStopping) return
-  if (code === null) console.error(`The test run was ended by ${signal} before it could count its tests. Run it again.`)
+  if (code === null) console.error(`${signal} ended the test run before it could count its tests. Run it again.`)
   process.exitCode = code ?? 1
 })
 
@@ -42,7 +42,7 @@ async function stop(signal: NodeJS.Signals): Promise<void> {
   if (isAlive) signalGroup('SIGKILL')
 }
 
-/** Says false when nobody is left in the group. */
+/** Returns false when the group is empty. */
 function signalGroup(signal: NodeJS.Signals | 0): boolean {
   try {
     return child.pid !== undefined && process.kill(-child.pid, signal)

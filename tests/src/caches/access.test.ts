@@ -1,4 +1,4 @@
-/** Who may see what, through real caches: two tenants, hostile requests, and rules that change while copies are in caches. */
+/** Permissions through real caches: two tenants, hostile requests, and rules that change while copies are in caches. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { connect } from '@freshet/client'
@@ -28,7 +28,7 @@ describe.each(WAYS)('$name', ({ start }) => {
   })
   afterEach(() => server.stop())
 
-  test.skipIf(skips)("no hostile request is shown what is not its sender's, fails, or is kept", async () => {
+  test.skipIf(skips)("no hostile request reveals another's data, makes the server fail, or is cached", async () => {
     const { url } = await start(server.url)
     const { people } = server
     const port = Number(new URL(url).port)
@@ -38,7 +38,7 @@ describe.each(WAYS)('$name', ({ start }) => {
     expect(Math.min(ownShown, publicShown)).toBeGreaterThan(0)
   })
 
-  test.skipIf(skips)('each is shown what is theirs under the same URL, in turn, and strangers nothing', async () => {
+  test.skipIf(skips)('each user sees their own data under the same URL, and strangers see nothing', async () => {
     const { url } = await start(server.url)
     for (const path of ['/db/acme/notes/1', '/db/acme/notes/1?at=1', '/db/acme/notes?embed', '/db/acme/notes?sort=i']) {
       for (const { token, tenant, name } of [...server.people, ...server.people]) {
@@ -53,7 +53,7 @@ describe.each(WAYS)('$name', ({ start }) => {
     }
   })
 
-  test.skipIf(skips)('what is public is shown to all, and a purge from outside is refused', async () => {
+  test.skipIf(skips)('public data is shown to all, and a purge from outside is refused', async () => {
     const { url } = await start(server.url)
     const news = `${url}/db/acme/news/1`
     expect(await (await fetch(news)).json()).toEqual({ text: 'public of acme' })
@@ -70,7 +70,7 @@ describe.each(WAYS)('$name', ({ start }) => {
 const OPEN = 'bucket shop/products\n  read, list\n  write if claim.sub == "ann"\n'
 const CLOSED = OPEN.replace('read, list', 'read, list if claim.sub == "ann"')
 
-test.skipIf(skips)('a bucket that is closed is closed to sessions at once, whatever caches still have', async () => {
+test.skipIf(skips)('a closed bucket is closed to sessions at once, whatever caches still hold', async () => {
   const store = createMemoryStore()
   const start = async (rules: string, port = 0) => {
     await applyRules(store, { rules, who: 'a test' })
@@ -97,7 +97,7 @@ test.skipIf(skips)('a bucket that is closed is closed to sessions at once, whate
 
   await open.server.close({ graceMs: 100 })
   const closed = await start(CLOSED, open.port)
-  // Who knows nothing of sketches is shown the cache's copy for as long as it lives: that is what was promised of it.
+  // A reader without sketches gets the cache's copy for as long as it lives: that is the promise for such readers.
   expect(await (await fetch(plain)).json()).toEqual({ price: 5 })
   const late = await connect(varnish.url, { staleness: 0 })
   for (const db of [fresh, kept, late]) {
@@ -109,7 +109,7 @@ test.skipIf(skips)('a bucket that is closed is closed to sessions at once, whate
   await store.close()
 })
 
-test('a token that has expired is got anew, and nobody is shown what another connection read', async () => {
+test('an expired token is replaced, and no connection sees what another connection read', async () => {
   const store = createMemoryStore()
   const rules = 'bucket shop/orders\n  read if object.owner == claim.sub\n  list, create, update if authenticated\n'
   const server = createFreshetServer({ store, access: { rules, tokens: TOKENS } })
@@ -133,7 +133,7 @@ test('a token that has expired is got anew, and nobody is shown what another con
   await store.close()
 })
 
-test('a token is not sent where a connection is led elsewhere', async () => {
+test('a token is not sent when a connection is redirected elsewhere', async () => {
   const seen = { here: [] as (string | undefined)[], elsewhere: [] as (string | undefined)[] }
   const store = createMemoryStore()
   const tokens = { secret: 'a secret of at least thirty-two bytes', audience: 'freshet', leewayMs: 0 }

@@ -1,6 +1,6 @@
 /**
- * What real caches were measured to do, at their defaults unless a test says otherwise. The protocol rests on these: when
- * a new version of a cache behaves otherwise, this is where it shows.
+ * Measured behaviour of real caches, at their defaults unless a test says otherwise. The protocol relies on it: if a new version
+ * of a cache behaves differently, these tests show it.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { endCaches, type RunningCache } from '@freshet/lab/dist/caches/cache-process.js'
@@ -12,13 +12,13 @@ import { reasonToSkip } from '../runner/services.js'
 import { type ScriptedOrigin, startScriptedOrigin } from './scripted-origin.js'
 
 const PLAIN = { 'Cache-Control': 'public, max-age=60' }
-/** As an answer of Freshet's. */
+/** The headers of one of Freshet's answers. */
 const FRESHET = { 'Cache-Control': 'public, max-age=1, must-revalidate, stale-while-revalidate=0' }
-/** Long enough for what is done meanwhile, also on a busy machine. */
+/** Long enough for the steps of a test, even on a busy machine. */
 const SLOW_MS = 1000
 const ATTEMPTS_MAX = 5
 
-/** With nothing of ours in their configuration, but for Squid, which does nothing without one. */
+/** Without our configuration, except for Squid, which does nothing without one. */
 const bare = {
   varnish: (origin: ScriptedOrigin) => startVarnish({ origin: origin.url, rules: '' }),
   squid: (origin: ScriptedOrigin) => startSquid({ origin: origin.url }),
@@ -44,13 +44,13 @@ async function get(cache: RunningCache, path: string, headers: Readonly<Record<s
   return { status: response.status, text: await response.text(), headers: response.headers }
 }
 
-/** Whether a race, tried again and again under a URL of its own, ever ends as described. */
+/** Whether a race, repeated under a new URL each time, ever ends as described. */
 async function canEnd(race: (path: string) => Promise<boolean>): Promise<boolean> {
   for (let i = 0; i < ATTEMPTS_MAX; i++) if (await race(`/race${i}`)) return true
   return false
 }
 
-/** Resolves when the next request has come there. */
+/** Resolves when the next request has arrived there. */
 async function arrivalAt({ asked }: ScriptedOrigin): Promise<void> {
   const before = asked.length
   await vi.waitUntil(() => asked.length > before, { timeout: 30_000, interval: 5 })
@@ -66,12 +66,12 @@ afterEach(async () => {
 })
 afterAll(endCaches)
 
-describe('a wish for a revalidation', () => {
-  test.skipIf(skips('varnish'))('is ignored by Varnish, which says 304 of an outdated copy', async () => {
+describe('a request to revalidate', () => {
+  test.skipIf(skips('varnish'))('is ignored by Varnish, which answers 304 for an outdated copy', async () => {
     await expectIgnored('varnish')
   })
 
-  test.skipIf(skips('nginx'))('is ignored by nginx, which says 304 of an outdated copy', async () => {
+  test.skipIf(skips('nginx'))('is ignored by nginx, which answers 304 for an outdated copy', async () => {
     await expectIgnored('nginx')
   })
 
@@ -95,7 +95,7 @@ describe('a wish for a revalidation', () => {
     expect(origin.asked).toHaveLength(1)
   }
 
-  test.skipIf(skips('squid'))('is joined by Squid, with collapsed forwarding, to one that began earlier', async () => {
+  test.skipIf(skips('squid'))('is joined by Squid, with collapsed forwarding, to an earlier one', async () => {
     const origin = await createOrigin()
     const cache = await startSquid({ origin: origin.url, isCollapsing: true })
     const isStale = await canEnd(async path => {
@@ -243,7 +243,7 @@ describe('Age', () => {
 describe('a permission (Authorization)', () => {
   const permission = { Authorization: 'Bearer one' }
 
-  test.skipIf(skips('nginx'))('does not keep nginx from reusing the answer for somebody else', async () => {
+  test.skipIf(skips('nginx'))('does not keep nginx from reusing the answer for another client', async () => {
     const { origin, cache } = await scene('nginx', { 'Cache-Control': 'max-age=60' })
     await get(cache, '/a', permission)
     await get(cache, '/a')
@@ -263,7 +263,7 @@ describe('a write through the cache', () => {
     expect(await readAfterWrite('squid')).toBe('2')
   })
 
-  test.skipIf(skips('varnish', 'nginx'))('does not bother Varnish and nginx', async () => {
+  test.skipIf(skips('varnish', 'nginx'))('does not affect Varnish and nginx', async () => {
     expect([await readAfterWrite('varnish'), await readAfterWrite('nginx')]).toEqual(['1', '1'])
   })
 
@@ -276,7 +276,7 @@ describe('a write through the cache', () => {
   }
 })
 
-test.skipIf(skips('varnish', 'nginx'))('PURGE is passed on by Varnish and nginx as they are distributed', async () => {
+test.skipIf(skips('varnish', 'nginx'))('PURGE is passed on by Varnish and nginx as distributed', async () => {
   for (const kind of ['varnish', 'nginx'] as const) {
     const { origin, cache } = await scene(kind)
     await fetch(`${cache.url}/a`, { method: 'PURGE' })
@@ -284,7 +284,7 @@ test.skipIf(skips('varnish', 'nginx'))('PURGE is passed on by Varnish and nginx 
   }
 })
 
-test.skipIf(skips('varnish', 'squid', 'nginx'))('CDN-Cache-Control is honoured by none of them', async () => {
+test.skipIf(skips('varnish', 'squid', 'nginx'))('CDN-Cache-Control is not honoured by any of them', async () => {
   for (const kind of ['varnish', 'squid', 'nginx'] as const) {
     const { origin, cache } = await scene(kind, { 'Cache-Control': 'max-age=0', 'CDN-Cache-Control': 'max-age=60' })
     await get(cache, '/a')

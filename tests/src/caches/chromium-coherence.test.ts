@@ -1,9 +1,9 @@
 /**
- * Coherent in a real browser: pages with the real client behind Chromium's own cache alone, and behind that, Squid and
- * Varnish. No read is older than promised; plain `fetch` in the same pages reads stale data.
+ * Coherence in a real browser: pages with the real client behind Chromium's own cache alone, and with Squid and Varnish behind
+ * it. No session read is older than promised; some reads by plain `fetch` in the same pages are stale.
  * `npm run lab -- coherence-in-browser` does the same for longer.
  *
- * With the name of a folder in FRESHET_SCREENSHOTS, a picture of the page is put there.
+ * If FRESHET_SCREENSHOTS names a folder, the test saves a picture of the page there.
  */
 import { join } from 'node:path'
 import { endCaches } from '@freshet/lab/dist/caches/cache-process.js'
@@ -17,7 +17,7 @@ import { describeInChromium, useChromium } from '../end-to-end/chromium.js'
 import { reasonToSkip } from '../runner/services.js'
 
 const READS = 2000
-/** Longer than a run: nothing is fetched anew by itself. */
+/** Longer than a run: no copy expires. */
 const LIFETIME_MS = 300_000
 const RUN_MS_MAX = 300_000
 
@@ -37,7 +37,7 @@ describeInChromium('pages in Chromium', () => {
   for (const topology of BROWSER_TOPOLOGIES) {
     const skips = topology.kinds.some(kind => reasonToSkip(kind) !== undefined)
     test.skipIf(skips)(
-      `through ${topology.name}: no read of a session is older than promised, reads of fetch are (seed ${seed})`,
+      `through ${topology.name}: no session read is older than promised, some reads by fetch are (seed ${seed})`,
       async () => {
         const random = createRandom(seed).fork(topology.name)
         const onEnd = (page: Page) => takePicture(topology.name, page)
@@ -51,7 +51,7 @@ describeInChromium('pages in Chromium', () => {
         expect(fromBrowser + shared + server).toBe(result.checkedReads)
         expect(fromBrowser).toBeGreaterThan(0)
         expect(shared > 0).toBe(topology.kinds.length > 0)
-        // The browser and the server agree on who answered, but for requests that two reads shared in the browser.
+        // The browser and the server agree on the source of answers, except for requests that two reads shared in the browser.
         expect(Math.abs(result.serverRequests / result.serverRequestsCounted - 1)).toBeLessThan(0.05)
       },
       RUN_MS_MAX,

@@ -1,8 +1,8 @@
 /**
- * The demo page behind Squid and Varnish, in a real browser: it shows which answers came from which cache as the server's
- * own count has it, and no stale read of Freshet's.
+ * The demo page behind Squid and Varnish, in a real browser. It shows which answers came from which cache, in agreement with the
+ * server's own count, and no stale read of Freshet's.
  *
- * With the name of a folder in FRESHET_SCREENSHOTS, pictures of it are put there.
+ * If FRESHET_SCREENSHOTS names a folder, the test saves pictures of the page there.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -42,7 +42,7 @@ describeInChromium('the demo page behind Squid and Varnish', () => {
     rmSync(folder, { recursive: true, force: true })
   })
 
-  /** In a browser of its own, with an empty cache. */
+  /** In a separate browser, with an empty cache. */
   async function open(): Promise<Page> {
     const context = await browser.newContext({ viewport: { width: 1040, height: 970 } })
     const page = await context.newPage()
@@ -58,19 +58,19 @@ describeInChromium('the demo page behind Squid and Varnish', () => {
     return Number(text!.replaceAll(',', ''))
   }
 
-  test.skipIf(skips)('a second browser is served by the shared caches, and says so', async () => {
+  test.skipIf(skips)('a second browser is served by the shared caches, and shows it', async () => {
     const first = await open()
     await expect.poll(() => count(first, 'plain', 'reads'), SEEN).toBeGreaterThan(3)
     const second = await open()
     await expect.poll(() => count(second, 'plain', 'reads'), SEEN).toBeGreaterThan(3)
-    // What the first has fetched a moment ago: not a second old, so that no age tells.
+    // The first browser fetched these a moment ago: they are less than a second old, so no age shows the cache.
     expect(await count(second, 'plain', 'shared')).toBeGreaterThanOrEqual(3)
     expect(await count(second, 'plain', 'server')).toBe(0)
     await first.context().close()
     await second.context().close()
   })
 
-  test.skipIf(skips)('a write in one browser is seen in another, where plain fetch is shown stale', async () => {
+  test.skipIf(skips)('a write in one browser appears in another, where plain fetch returns stale data', async () => {
     const writer = await open()
     const reader = await open()
     await expect.poll(() => count(reader, 'plain', 'reads'), SEEN).toBeGreaterThan(3)
@@ -83,7 +83,7 @@ describeInChromium('the demo page behind Squid and Varnish', () => {
     expect(await reader.locator('[data-product=tea] .plain-cell').textContent()).not.toContain(price)
     expect(await count(reader, 'fresh', 'stale')).toBe(0)
     await expect.poll(() => count(reader, 'fresh', 'browser')).toBeGreaterThan(0)
-    // What others have written is what the next write here goes on from.
+    // The next write here continues from what others have written.
     expect(await reader.locator('[data-product=tea] output').textContent()).toBe(price)
     if (SCREENSHOTS) await reader.screenshot({ path: join(SCREENSHOTS, 'demo-page.png') })
     await writer.context().close()

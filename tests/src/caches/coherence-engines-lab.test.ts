@@ -1,4 +1,4 @@
-/** What `npm run lab -- coherence-engines` shows, in small. */
+/** A small run of `npm run lab -- coherence-engines`. */
 import { endCassandra } from '@freshet/engines/under-test/start-cassandra'
 import { endPostgres } from '@freshet/engines/under-test/start-postgres'
 import { endCaches } from '@freshet/lab/dist/caches/cache-process.js'
@@ -16,11 +16,11 @@ afterAll(async () => {
 })
 
 test.skipIf(isLeftOut)(
-  'reads are as fresh as promised before two servers over an engine, one of them killed',
+  'reads through two servers over an engine are as fresh as promised, although one is killed',
   async () => {
     const context = { quick: true, seed: 2, random: createRandom(2), progress: () => {} }
     const { summary, verdicts } = await coherenceEngines.run(context)
-    // With what was read when, should there be any.
+    // The detail lists what was read when, if there are violations.
     expect(summary.violations, verdicts[0]!.detail).toBe(0)
     expect(summary.checkedReads).toBeGreaterThan(5000)
   },

@@ -1,7 +1,7 @@
 /**
- * Coherent through real caches: many sessions of the real client, real servers, real caches with the shipped
- * configurations, writers past them and through them, answers that come late, purges at random. No read is older than
- * promised; plain reads under the same load are. `npm run lab -- coherence` does the same for longer, with crashes.
+ * Coherence through real caches: many sessions of the real client, real servers, real caches with the shipped configurations,
+ * writers past them and through them, late answers, purges at random. No read is older than promised; some plain reads under the
+ * same load are. `npm run lab -- coherence` does the same for longer, with crashes.
  */
 import { endCaches } from '@freshet/lab/dist/caches/cache-process.js'
 import { endSlowOrigins } from '@freshet/lab/dist/caches/slow-origin.js'
@@ -39,7 +39,7 @@ afterAll(async () => {
 for (const topology of TOPOLOGIES) {
   const skips = topology.kinds.some(kind => reasonToSkip(kind) !== undefined)
   test.skipIf(skips)(
-    `through ${topology.name}: no read of any session is older than promised, nor goes back (seed ${seed})`,
+    `through ${topology.name}: no session read is older than promised, nor goes back (seed ${seed})`,
     async () => {
       const random = createRandom(seed).fork(topology.name)
       const result = await runLoad({ topology, random, reads: READS, plainReads: PLAIN_READS, lifetimeMs: LIFETIME_MS })

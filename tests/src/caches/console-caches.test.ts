@@ -1,4 +1,4 @@
-/** The console's page of caches before a real Varnish: what waits for it, and the doctor, sent from the browser. */
+/** The console's page of caches with a real Varnish: pending purges, and the doctor, started from the browser. */
 
 import { freePort } from '@freshet/engines/under-test/free-port'
 import { endCaches, type RunningCache } from '@freshet/lab/dist/caches/cache-process.js'
@@ -10,7 +10,7 @@ import { serveConsole } from '../end-to-end/use-console.js'
 import { reasonToSkip } from '../runner/services.js'
 
 const skips = reasonToSkip('varnish') !== undefined
-/** Some of what it looks at takes as long as copies live. */
+/** Some of the doctor's checks take as long as copies live. */
 const DOCTOR_MS_MAX = 60_000
 
 describeInChromium('the console of a server with a cache', () => {
@@ -24,13 +24,13 @@ describeInChromium('the console of a server with a cache', () => {
 
   afterAll(endCaches)
 
-  test.skipIf(skips)('shows what it was told, and what the doctor finds', async () => {
+  test.skipIf(skips)('shows which purges a cache received, and what the doctor finds', async () => {
     await served.server.put('/db/shop/products/tea', { price: 7 })
     const { open, complaints, close } = await watch(served.browser, served.server.url)
     await fetch(`${varnish.url}/db/shop/products/tea`)
     await fetch(`${served.server.url}/db/shop/products/tea`)
     const page = await open()
-    const asked = page.getByRole('region', { name: 'Caches that asked' })
+    const asked = page.getByRole('region', { name: 'Reads by cache' })
     await expect
       .poll(() => asked.textContent(), { timeout: SEEN_MS_MAX })
       .toMatch(/Varnish.*no cache|no cache.*Varnish/)
@@ -45,12 +45,14 @@ describeInChromium('the console of a server with a cache', () => {
     await expect.poll(() => page.locator('progress').count(), { timeout: SEEN_MS_MAX }).toBe(1)
     await expect.poll(() => page.locator('.plain-list li').count(), { timeout: DOCTOR_MS_MAX }).toBeGreaterThan(20)
     expect(await page.locator('.plain-list li:has(.badge.error)').allTextContents()).toEqual([])
-    expect(await page.locator('.notice').textContent()).toBe('Readers of Freshet are served nothing stale through it.')
+    expect(await page.locator('.notice').textContent()).toBe(
+      'Readers that use Freshet get nothing stale through this cache.',
+    )
     expect(complaints).toEqual([])
     await close()
   })
 
-  test.skipIf(skips)('is never stale itself, also looked at through the cache', async () => {
+  test.skipIf(skips)('is never stale itself, even when viewed through the cache', async () => {
     await served.server.put('/db/shop/products/pot', { price: 1 })
     const { open, close } = await watch(served.browser, varnish.url)
     const page = await open('#/data/shop/products/pot')

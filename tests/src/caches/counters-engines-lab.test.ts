@@ -1,4 +1,4 @@
-/** What `npm run lab -- fbf-14-engines` shows, in small. */
+/** A small run of `npm run lab -- fbf-14-engines`. */
 import { endCassandra } from '@freshet/engines/under-test/start-cassandra'
 import { endPostgres } from '@freshet/engines/under-test/start-postgres'
 import { endCaches } from '@freshet/lab/dist/caches/cache-process.js'
@@ -16,7 +16,7 @@ afterAll(async () => {
 })
 
 test.skipIf(isLeftOut)(
-  'additions count once over an engine, servers and a replica killed; without ids they do not',
+  'additions count once over an engine with servers and a replica killed; without ids they do not',
   async () => {
     const context = { quick: true, seed: 3, random: createRandom(3), progress: () => {} }
     const { verdicts } = await fbf14Engines.run(context)

@@ -1,4 +1,4 @@
-/** `freshet doctor` as a command: what it says, how it ends, what it leaves behind. */
+/** `freshet doctor` as a command: its output, its exit code, and what it leaves behind. */
 
 import type { AddressInfo } from 'node:net'
 import { connect as connectSocket, createServer } from 'node:net'
@@ -23,30 +23,30 @@ afterEach(async () => {
 })
 afterAll(endCaches)
 
-test('without a cache nothing is stale, and it says that nothing is gained', async () => {
+test('without a cache nothing is stale, and the report says that nothing is gained', async () => {
   const { exitCode, output, errors } = await doctor('--through', server.url)
   expect({ exitCode, errors }).toEqual({ exitCode: 0, errors: '' })
-  expect(output).toContain('no cache that gives its name')
-  expect(output).toMatch(/^slower +not so: copies are kept/m)
-  expect(output).toMatch(/Readers of Freshet are served nothing stale through this\.\n$/)
+  expect(output).toContain('no cache that names itself')
+  expect(output).toMatch(/^slower +does not hold: copies are stored/m)
+  expect(output).toMatch(/Freshet clients are served nothing stale through this address\.\n$/)
 })
 
-test.skipIf(reasonToSkip('varnish') !== undefined)('says in words what is wrong, and which lines help', async () => {
+test.skipIf(reasonToSkip('varnish') !== undefined)('says what is wrong, and which lines help', async () => {
   const rules = 'sub vcl_hash { hash_data(regsub(req.url, "\\?.*$", "")); return (lookup); }'
   const { url } = await startVarnish({ origin: server.url, rules })
   const { exitCode, output } = await doctor('--through', url)
   expect(exitCode).toBe(1)
   expect(output).toContain('Varnish (x-varnish: ')
   expect(output).toMatch(
-    /^FATAL +not so: URLs that differ in their query are told apart.*\n +\?at=\d+ was answered with/m,
+    /^FATAL +does not hold: URLs with different queries are kept apart.*\n +\?at=\d+ was answered with/m,
   )
   expect(output).toMatch(/^ +varnish: in sub vcl_hash.*\n(?:.*\n)? +hash_data\(req\.url\);$/m)
-  expect(output).toMatch(/FATAL: do not serve readers through this\.\n$/)
+  expect(output).toMatch(/FATAL: do not serve readers through this address\.\n$/)
   expect(Math.max(...output.split('\n').map(line => line.length))).toBeLessThanOrEqual(120)
 })
 
 test.skipIf(reasonToSkip('varnish') !== undefined)(
-  'finds that two caches answer in turn, and accuses none of them',
+  'detects that two caches answer in turn, and blames neither',
   async () => {
     const caches = await Promise.all([startVarnish({ origin: server.url }), startVarnish({ origin: server.url })])
     const balancer = await startBalancer(caches.map(({ url }) => Number(new URL(url).port)))
@@ -59,7 +59,7 @@ test.skipIf(reasonToSkip('varnish') !== undefined)(
   },
 )
 
-test('two at once have buckets of their own, so that neither deletes what the other uses', async () => {
+test('two doctors at once have their own buckets, so that neither deletes what the other uses', async () => {
   const first = startDoctor('--through', server.url)
   await vi.waitUntil(async () => (await objectsLeft(server)) > 3, { timeout: 30_000, interval: 20 })
   first.process.kill('SIGSTOP')
@@ -77,7 +77,7 @@ async function namespaces(): Promise<readonly string[]> {
 }
 
 describe('it removes what it wrote', () => {
-  test('and the buckets that it made, but none that was there before', async () => {
+  test('and the buckets that it created, but no bucket that existed before', async () => {
     const put = { method: 'PUT', headers: { 'Content-Type': 'application/json' }, body: '{"kind":"object"}' }
     await fetch(`${server.url}/db/own/probes`, put)
     expect((await doctor('--through', server.url)).exitCode).toBe(0)
@@ -87,7 +87,7 @@ describe('it removes what it wrote', () => {
     expect(buckets.map(({ bucket }) => bucket)).toEqual(['probes'])
   })
 
-  test('and what a doctor that was killed has left behind, once none of them can still be running', async () => {
+  test('and what a killed doctor has left behind, once it can no longer be running', async () => {
     const nameOf = (ageMs: number) => `${(Date.now() - ageMs).toString(36)}-0123456789ab`
     const [old, recent] = [nameOf(3 * 3_600_000), nameOf(60_000)]
     const headers = { 'Content-Type': 'application/json' }
@@ -98,7 +98,7 @@ describe('it removes what it wrote', () => {
     expect((await bucketsOfDoctors(server)).toSorted()).toEqual([recent, 'no-doctors'].toSorted())
   })
 
-  test.each(['SIGINT', 'SIGTERM'] as const)('also when it is stopped by %s', async signal => {
+  test.each(['SIGINT', 'SIGTERM'] as const)('even when %s stops it', async signal => {
     const child = startDoctor('--through', server.url)
     await vi.waitUntil(async () => (await objectsLeft(server)) > 3, { timeout: 30_000, interval: 20 })
     child.process.kill(signal)
@@ -108,33 +108,33 @@ describe('it removes what it wrote', () => {
   })
 })
 
-describe('it does not begin', () => {
-  test('where nobody answers', async () => {
+describe('it does not start', () => {
+  test('if no server answers', async () => {
     const nowhere = await startScriptedOrigin({})
     await nowhere.stop()
     const { exitCode, errors } = await doctor('--through', nowhere.url)
     expect(exitCode).toBe(2)
     expect(errors).toContain(`${nowhere.url}/coherence`)
-    expect(errors).toContain('was not answered')
+    expect(errors).toContain('got no answer')
   })
 
-  test('where something else than Freshet answers', async () => {
+  test('if another server than Freshet answers', async () => {
     const other = await startScriptedOrigin({})
     const { exitCode, errors } = await doctor('--through', other.url)
     await other.stop()
     expect(exitCode).toBe(2)
-    expect(errors).toContain('not by a Freshet server. Is the address right?')
+    expect(errors).toContain('not by a Freshet server. Check the address.')
   })
 
-  test('where --server is another store', async () => {
+  test('if --server is another store', async () => {
     const other = await startMemoryServer()
     const { exitCode, errors } = await doctor('--through', server.url, '--server', other.url)
     await other.stop()
     expect(exitCode).toBe(2)
-    expect(errors).toContain('leads to another store')
+    expect(errors).toContain('lead to different stores')
   })
 
-  test('in a bucket that somebody uses', async () => {
+  test('in a bucket that is in use', async () => {
     const path = `${server.url}/db/shop/products/tea`
     await fetch(path, { method: 'PUT', headers: { 'Content-Type': 'application/json' }, body: '{"price":1}' })
     const { exitCode, errors } = await doctor('--through', server.url, '--bucket', 'shop/products')
@@ -144,7 +144,7 @@ describe('it does not begin', () => {
   })
 })
 
-/** Hands connections to one after the other. */
+/** Hands connections to the ports in turn. */
 async function startBalancer(ports: readonly number[]) {
   let next = 0
   const balancer = createServer(client => {

@@ -1,4 +1,4 @@
-/** `freshet doctor` in a process of its own, and what it reports. */
+/** `freshet doctor` in its own process, and its report. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { text } from 'node:stream/consumers'
@@ -23,7 +23,7 @@ export interface Report {
 interface Ended {
   readonly exitCode: number | null
   readonly output: string
-  /** Without lines that tell how far it is. */
+  /** Without progress lines. */
   readonly errors: string
 }
 
@@ -61,13 +61,13 @@ export async function examine(
   return { exitCode, ...(JSON.parse(output.trimEnd().split('\n').at(-1)!) as Report) }
 }
 
-/** Of the facts that are named, or have one of these effects. */
+/** For the named facts, or for facts with one of these effects. */
 export function effects({ findings }: Report, ...wanted: readonly string[]): Record<string, string> {
   const chosen = findings.filter(({ effect, fact }) => wanted.includes(effect) || wanted.includes(fact))
   return Object.fromEntries(chosen.map(({ fact, effect }) => [fact, effect]).sort())
 }
 
-/** How many probe objects are in the server. */
+/** The number of probe objects in the server. */
 export async function objectsLeft(server: MemoryServer): Promise<number> {
   const buckets = await bucketsOfDoctors(server)
   const lists = await Promise.all(buckets.map(bucket => fetch(`${server.url}/db/freshet-doctor/${bucket}`)))
@@ -80,7 +80,7 @@ export async function bucketsOfDoctors({ url }: MemoryServer): Promise<readonly 
   return (found.buckets ?? []).map(({ bucket }) => bucket)
 }
 
-/** Ends whatever a test that failed has left behind. */
+/** Ends whatever a failed test has left behind. */
 export async function endDoctors(): Promise<void> {
   for (const child of running) {
     const ended = once(child, 'exit')

@@ -1,6 +1,6 @@
 /**
- * `freshet doctor` before real caches: with the configurations that are shipped nothing is fatal; and of what is
- * configured badly on purpose, each is found.
+ * `freshet doctor` with real caches: with the shipped configurations nothing is fatal, and every deliberate misconfiguration is
+ * found.
  */
 import { once } from 'node:events'
 import { createServer, request } from 'node:http'
@@ -19,7 +19,7 @@ afterAll(async () => {
   await endCaches()
 })
 
-/** A server and a cache before it, for one test: others run beside it. */
+/** A server with a cache in front of it, for one test: other tests run beside it. */
 async function withCache(
   start: (origin: string) => Promise<RunningCache>,
   use: (cache: RunningCache, server: MemoryServer) => Promise<void>,
@@ -41,20 +41,20 @@ interface Setting {
 }
 
 interface Shipped extends Setting {
-  /** What is not good, besides the race of a purge with a fill. */
+  /** The facts that are not good, besides the race of a purge with a fill. */
   readonly otherwise: Readonly<Record<string, string>>
   readonly races: readonly (string | undefined)[]
 }
 
 interface Ill extends Setting {
   readonly found: Readonly<Record<string, string>>
-  /** What must be said of the worst. */
+  /** What the report must say about the worst finding. */
   readonly saw?: RegExp
-  /** That must be in the advice. */
+  /** A line that the advice must contain. */
   readonly line?: string
 }
 
-/** Those that are not installed are left out, which the runner of the tests says. */
+/** Caches that are not installed are skipped; the test runner reports that. */
 function isInstalled({ kind }: Setting): boolean {
   return reasonToSkip(kind) === undefined
 }
@@ -105,7 +105,7 @@ describe('with the shipped configuration', () => {
         expect(report.caches.map(({ name }) => name.toLowerCase())).toEqual([shipped.kind])
         const { 'purge-race': race, ...sure } = effects(report, 'fatal', 'unsafe', 'slower', 'harmless', 'undecided')
         expect(sure).toEqual(shipped.otherwise)
-        // In Squid a purge that meets a fill is lost more often than not, but not always. In nginx there is no PURGE.
+        // In Squid, a purge that meets a fill is usually lost, but not always. nginx has no PURGE.
         expect(shipped.races).toContain(race)
         expect(await objectsLeft(server)).toBe(0)
       }),
@@ -116,10 +116,10 @@ const varnish = (rules: string) => (origin: string) => startVarnish({ origin, ru
 const squid = (rules: string) => (origin: string) => startSquid({ origin, rules })
 const nginx = (rules: string) => (origin: string) => startNginx({ origin, rules })
 
-/** Those that take long first: a copy must be served far past its lifetime for all to see. */
+/** The slow ones first: some facts need a copy to be served far past its lifetime. */
 const ILL: readonly Ill[] = [
   {
-    name: 'Varnish with a grace of an hour, open to purges by anybody',
+    name: 'Varnish with a grace of an hour, open to purges by any client',
     kind: 'varnish',
     start: varnish(
       'sub vcl_recv { if (req.method == "PURGE") { return (purge); } }\n' +
@@ -129,7 +129,7 @@ const ILL: readonly Ill[] = [
     line: 'set beresp.grace = 0s;',
   },
   {
-    name: 'Varnish that anybody can empty with one request',
+    name: 'Varnish that any client can empty with one request',
     kind: 'varnish',
     start: varnish(
       'import std;\nsub vcl_recv { if (req.method == "PURGE") { std.ban("obj.status != 0"); return (synth(200, "Emptied")); } }',
@@ -145,7 +145,7 @@ const ILL: readonly Ill[] = [
     line: 'set beresp.grace = 0s;',
   },
   {
-    name: 'nginx that keeps errors, and all else, for a minute',
+    name: 'nginx that caches errors, and everything else, for a minute',
     kind: 'nginx',
     start: nginx('proxy_cache_key $request_uri; proxy_ignore_headers Cache-Control; proxy_cache_valid any 1m;'),
     found: { errors: 'fatal', 'no-store': 'harmless', expiry: 'slower' },
@@ -177,21 +177,21 @@ const ILL: readonly Ill[] = [
     line: 'proxy_cache_key $request_uri;',
   },
   {
-    name: 'nginx as distributed, which gives to all what one was given, and does not tell ages',
+    name: 'nginx as distributed, which serves private answers to all, and hides ages',
     kind: 'nginx',
     start: nginx(''),
     found: { authorization: 'unsafe', age: 'slower', 'purge-closed': 'harmless' },
     line: 'proxy_no_cache $http_authorization $upstream_http_age;',
   },
   {
-    name: 'nginx that holds events back in a buffer, and mixes up compressed forms',
+    name: 'nginx that buffers events, and mixes up compressed forms',
     kind: 'nginx',
     start: nginx('proxy_ignore_headers X-Accel-Buffering Vary;'),
     found: { events: 'slower', vary: 'fatal' },
     line: 'proxy_buffering off;',
   },
   {
-    name: 'Varnish that loses what writes and answers say',
+    name: 'Varnish that drops headers of writes and answers',
     kind: 'varnish',
     start: varnish(
       'sub vcl_recv { unset req.http.If-None-Match; }\n' +
@@ -200,7 +200,7 @@ const ILL: readonly Ill[] = [
     found: { etag: 'fatal', lifetime: 'slower', conditions: 'fatal' },
   },
   {
-    name: 'Squid that keeps what it must not, and as long as it likes',
+    name: 'Squid that caches what it must not, for as long as it likes',
     kind: 'squid',
     start: squid(
       'refresh_pattern . 60 100% 60 override-expire override-lastmod ignore-reload ignore-no-store ignore-must-revalidate',
@@ -210,7 +210,7 @@ const ILL: readonly Ill[] = [
   },
 ].filter(isInstalled)
 
-/** Passes requests on to a cache. At a stranger's first try for each kind of request, all copies of probes are purged just before, as a server might. */
+/** Passes requests to a cache. Just before a stranger's first request of each kind, purges all probes, as a server might. */
 async function startPurgingFront({ url, secret }: RunningCache): Promise<{ readonly url: string; close(): void }> {
   const seen = new Set<string>()
   const front = createServer(async (incoming, response) => {
@@ -238,7 +238,7 @@ async function startPurgingFront({ url, secret }: RunningCache): Promise<{ reado
 
 test
   .skipIf(reasonToSkip('varnish') !== undefined)
-  .concurrent('a cache is not called open because the server purges copies while strangers try to', () =>
+  .concurrent('a cache is not reported as open because the server purges copies while strangers try to', () =>
     withCache(
       origin => startVarnish({ origin }),
       async (cache, server) => {
@@ -250,7 +250,7 @@ test
     ),
   )
 
-describe('what is configured badly is found:', () => {
+describe('every misconfiguration is found:', () => {
   test.concurrent.each(ILL.map(each => [each.name, each] as const))('%s', (_, { start, found, saw, line }) =>
     withCache(start, async (cache, server) => {
       const report = await examine(cache, '--server', server.url)
@@ -265,7 +265,7 @@ describe('what is configured badly is found:', () => {
     }),
   )
 
-  test.skipIf(reasonToSkip('nginx') !== undefined).concurrent('the lines that it advises for nginx help', () =>
+  test.skipIf(reasonToSkip('nginx') !== undefined).concurrent('the lines that it recommends for nginx help', () =>
     withCache(
       origin => startNginx({ origin, rules: '' }),
       async (bare, server) => {
@@ -279,7 +279,7 @@ describe('what is configured badly is found:', () => {
     ),
   )
 
-  test.skipIf(reasonToSkip('squid') !== undefined).concurrent('the lines that it advises for Squid help', () =>
+  test.skipIf(reasonToSkip('squid') !== undefined).concurrent('the lines that it recommends for Squid help', () =>
     withCache(
       origin => startSquid({ origin, isCollapsing: true }),
       async (shipped, server) => {
@@ -293,7 +293,7 @@ describe('what is configured badly is found:', () => {
   )
 })
 
-/** Each once, as in a file. */
+/** Each line once, as in a file. */
 function linesFor({ findings }: Report, facts: readonly string[]): readonly string[] {
   const lines = findings
     .filter(({ fact }) => facts.includes(fact))

@@ -1,7 +1,7 @@
 /**
- * A new store at the address of an old one: its folder was deleted, and the server started again. For one lifetime, caches
- * have copies of what the old one held, under plain URLs and under `?at=` its positions. Nobody who asks through them may be
- * shown one.
+ * A new store at the address of an old one: its folder was deleted, and the server restarted. For one lifetime, caches have
+ * copies of the old store's data, under plain URLs and under `?at=` its positions. No session that reads through them may be
+ * shown such a copy.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -29,7 +29,7 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-test.skipIf(reasonToSkip('varnish') !== undefined)('no session is shown what an earlier store held', async () => {
+test.skipIf(reasonToSkip('varnish') !== undefined)('no session is shown data of an earlier store', async () => {
   const port = String(await freePort())
   const start = () => startFreshet(['serve', '--data', join(folder, 'data'), '--port', port, '--lifetime-ms', '1h'])
   const old = await start()
@@ -37,7 +37,7 @@ test.skipIf(reasonToSkip('varnish') !== undefined)('no session is shown what an 
   const before = await connectAfresh(varnish.url)
   await put(before, 'changed', 'old')
   expect(await read(before, 'changed')).toEqual({ from: 'old' })
-  // Under its plain URL, as somebody reads who knows nothing of sessions.
+  // Under its plain URL, as a reader without sessions reads.
   const gone = `${varnish.url}/db/shop/items/gone`
   await put(before, 'gone', 'old')
   await fetch(gone)
@@ -52,7 +52,7 @@ test.skipIf(reasonToSkip('varnish') !== undefined)('no session is shown what an 
     expect(await read(db, 'changed')).toEqual({ from: 'new' })
     expect(await read(db, 'gone')).toBe(undefined)
   }
-  // The cache has it still; it is the session that found it out.
+  // The cache still has it; the session detected it.
   expect(await (await fetch(gone)).json()).toEqual({ from: 'old' })
   for (const db of [before, direct]) db.close()
 })

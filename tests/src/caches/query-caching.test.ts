@@ -1,4 +1,4 @@
-/** Results of queries through a real Varnish in the shipped configuration: who gets which copy, and which copies are shared. */
+/** Results of queries through a real Varnish in the shipped configuration: which reader gets which copy, and which are shared. */
 import { connect, type Database, type ReadEvent } from '@freshet/client'
 import { createMemoryStore } from '@freshet/engines/memory'
 import { endCaches, type RunningCache } from '@freshet/lab/dist/caches/cache-process.js'
@@ -13,7 +13,7 @@ interface Product {
   readonly price: number
 }
 
-/** No segment is closed meanwhile: then it is only known that a query may have changed in it, and it is run once more. */
+/** No segment closes during a test: until then it is only known that a query may have changed in it, so it runs once more. */
 const SETTINGS = { lifetimeMs: 3_600_000, slotMs: 86_400_000 }
 const BOOKS = { where: { category: 'books' }, sort: 'price' } as const
 const TEA = { where: { category: 'tea' } } as const
@@ -49,13 +49,13 @@ describe.skipIf(reasonToSkip('varnish') !== undefined)('through Varnish', () => 
   const find = async (db: Database, query: typeof BOOKS | typeof TEA, read: 'current' | 'session' = 'session') =>
     (await db.bucket<Product>('shop/products').query({ ...query, read })).items.map(({ id }) => id)
 
-  /** How often the server has run a query. */
+  /** The number of queries that the server has run. */
   async function run(): Promise<number> {
     const text = await (await fetch(`${cache.url}/metrics`)).text()
     return Number(/^freshet_queries_total (.*)$/m.exec(text)?.[1])
   }
 
-  /** As whoever knows nothing of sketches. */
+  /** Reads without a session. */
   async function findPlainly(): Promise<readonly string[]> {
     const { where } = BOOKS
     const target = `/db/shop/products?${formatQuery({ where, sort: [{ field: 'price' }] })}`
@@ -63,11 +63,11 @@ describe.skipIf(reasonToSkip('varnish') !== undefined)('through Varnish', () => 
     return items.map(({ id }) => id)
   }
 
-  test('one run of a query serves all readers, until something that it depends on changes', async () => {
+  test('one run of a query serves all readers, until data that it depends on changes', async () => {
     const [first, second] = [await reader(), await reader()]
     expect(await find(first, BOOKS)).toEqual(['b1', 'b2', 'b3'])
     expect(await find(first, TEA)).toEqual(['t1'])
-    // What it depends on is known now, and so is the one URL that all ask for from now on.
+    // Its dependencies are known now, and so is the one URL that all sessions request from now on.
     expect(await find(first, BOOKS)).toEqual(['b1', 'b2', 'b3'])
     const before = await run()
     for (const db of [first, second, await reader()]) expect(await find(db, BOOKS)).toEqual(['b1', 'b2', 'b3'])
@@ -79,7 +79,7 @@ describe.skipIf(reasonToSkip('varnish') !== undefined)('through Varnish', () => 
     for (const db of [first, second]) db.close()
   })
 
-  test('a session sees what left a result and what came, where a plain reader still has the old one', async () => {
+  test('a session sees rows leave and enter a result, while a plain reader still gets the old result', async () => {
     const reads: ReadEvent[] = []
     const db = await reader(reads)
     const old = await findPlainly()

@@ -1,4 +1,4 @@
-/** An origin that answers as a test says, and takes note of what reached it. */
+/** An origin that answers as a test says, and records the requests. */
 import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -12,14 +12,14 @@ export interface Asked {
 export interface ScriptedOrigin {
   readonly url: string
   readonly asked: Asked[]
-  /** What it has now: the body of every answer, and its ETag. */
+  /** The current version: the body of every answer, and its ETag. */
   version: number
-  /** How long the next answers take to leave, in turn, after the version in them was read; then none. */
+  /** The delays of the next answers, in turn, after the version in them was read; then none. */
   readonly delaysMs: number[]
-  /** Of every answer. */
+  /** The headers of every answer. */
   headers: Readonly<Record<string, string>>
   stop(): Promise<void>
-  /** At the same address. */
+  /** Restarts at the same address. */
   restart(): Promise<void>
 }
 

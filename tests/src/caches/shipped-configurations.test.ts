@@ -23,7 +23,7 @@ const KINDS = [
 const SPOOFED = { 'X-Forwarded-For': '192.0.2.1', Forwarded: 'for=192.0.2.1' }
 const SENDERS = { forwardedFor: ['192.0.2.1', '127.0.0.1'], forwarded: undefined }
 
-/** The nearest last. */
+/** The nearest sender is last. */
 function sendersOf({ headers }: Asked) {
   const forwardedFor = String(headers['x-forwarded-for']).split(',')
   return { forwardedFor: forwardedFor.map(address => address.trim()), forwarded: headers.forwarded }
@@ -62,7 +62,7 @@ describe.each(KINDS)('$kind', ({ kind, start, discards }) => {
     return fetch(cache.url + TEA, { method: discards, headers })
   }
 
-  test.skipIf(skips)('is told apart by the server: what it asked for, and what others did', async () => {
+  test.skipIf(skips)('is distinguished by the server, which counts its requests separately', async () => {
     const cache = await start(server.url)
     for (let i = 0; i < 5; i++) expect(await text(cache.url + TEA)).toBe('{"price":1}')
     await text(server.url + TEA)
@@ -78,7 +78,7 @@ describe.each(KINDS)('$kind', ({ kind, start, discards }) => {
       ])
   })
 
-  test.skipIf(skips)('throws a copy away for whoever knows the secret, and for nobody else', async () => {
+  test.skipIf(skips)('discards a copy for a client that knows the secret, and for no other', async () => {
     const cache = await start(server.url)
     expect(await text(cache.url + TEA)).toBe('{"price":1}')
     await write(2)
@@ -89,28 +89,28 @@ describe.each(KINDS)('$kind', ({ kind, start, discards }) => {
     expect(await text(cache.url + TEA)).toBe('{"price":2}')
   })
 
-  test.skipIf(skips)('purges that are refused do not reach the server', async () => {
+  test.skipIf(skips)('refused purges do not reach the server', async () => {
     const behind = await start(origin.url)
     const { status } = await fetch(`${behind.url}/a`, { method: 'PURGE' })
     expect([403, 405]).toContain(status)
     expect(origin.asked).toEqual([])
   })
 
-  test.skipIf(skips)('tells URLs apart by their whole query, and its order', async () => {
+  test.skipIf(skips)('distinguishes URLs by their whole query, including its order', async () => {
     const behind = await start(origin.url)
     const urls = ['/a', '/a?at=1', '/a?at=2', '/a?x=1&y=2', '/a?y=2&x=1', '/a?x=1']
     for (const url of [...urls, ...urls]) await text(behind.url + url)
     expect(origin.asked.map(({ url }) => url)).toEqual(urls)
   })
 
-  test.skipIf(skips)('keeps one copy, by whichever name it is called', async () => {
+  test.skipIf(skips)('keeps one copy, whichever host name the request uses', async () => {
     const behind = await start(origin.url)
     await text(`${behind.url}/a`)
     await text(`${behind.url.replace('127.0.0.1', 'localhost')}/a`)
     expect(origin.asked).toHaveLength(1)
   })
 
-  test.skipIf(skips)('passes a permission on, and keeps neither its answer nor answers with others', async () => {
+  test.skipIf(skips)('forwards Authorization, and caches no answer to a request with it', async () => {
     const behind = await start(origin.url)
     for (const permission of ['Bearer one', 'Bearer two', 'Bearer one']) {
       await text(`${behind.url}/a`, { headers: { Authorization: permission } })
@@ -122,7 +122,7 @@ describe.each(KINDS)('$kind', ({ kind, start, discards }) => {
     ])
   })
 
-  test.skipIf(skips)('tells the server last of all whom a request is from, whatever that says itself', async () => {
+  test.skipIf(skips)('adds the address of the sender last, whatever the request itself says', async () => {
     const behind = await start(origin.url)
     for (const path of ['/a', '/coherence?nonce=1', '/coherence/events'])
       await text(behind.url + path, { headers: SPOOFED })
@@ -130,7 +130,7 @@ describe.each(KINDS)('$kind', ({ kind, start, discards }) => {
     expect(origin.asked.map(sendersOf)).toEqual(Array.from({ length: 4 }, () => SENDERS))
   })
 
-  test.skipIf(skips)('serves nothing past its lifetime, also if the server does not forbid it', async () => {
+  test.skipIf(skips)('serves nothing past its lifetime, even if the server does not forbid it', async () => {
     origin.headers = { 'Cache-Control': 'public, max-age=1' }
     const behind = await start(origin.url)
     expect(await text(`${behind.url}/a`)).toBe('1')
@@ -139,7 +139,7 @@ describe.each(KINDS)('$kind', ({ kind, start, discards }) => {
     expect(await text(`${behind.url}/a`)).toBe('2')
   })
 
-  test.skipIf(skips)('does not keep what has aged elsewhere for longer than it has left', async () => {
+  test.skipIf(skips)('keeps a copy that has aged elsewhere only for the rest of its lifetime', async () => {
     origin.headers = { 'Cache-Control': 'public, max-age=60', Age: '59' }
     const behind = await start(origin.url)
     await text(`${behind.url}/a`)
@@ -148,7 +148,7 @@ describe.each(KINDS)('$kind', ({ kind, start, discards }) => {
     expect(await text(`${behind.url}/a`)).toBe('2')
   })
 
-  test.skipIf(skips)('lets those behind it know how old a copy is: by Age, or by the Date of the server', async () => {
+  test.skipIf(skips)('lets readers know how old a copy is: by Age, or by the Date of the server', async () => {
     const cache = await start(server.url)
     await text(cache.url + TEA)
     await delay(2100)
@@ -157,7 +157,7 @@ describe.each(KINDS)('$kind', ({ kind, start, discards }) => {
     expect(Math.max(Number(headers.get('age') ?? 0), apparentS)).toBeGreaterThanOrEqual(2)
   })
 
-  test.skipIf(skips)('tells nobody to stay away while the server is restarted, and keeps no error', async () => {
+  test.skipIf(skips)('sends no Retry-After while the server restarts, and caches no error', async () => {
     const { url } = await start(origin.url)
     await origin.stop()
     const { status, headers } = await fetch(`${url}/a`)
@@ -168,7 +168,7 @@ describe.each(KINDS)('$kind', ({ kind, start, discards }) => {
     await vi.waitUntil(async () => (await text(`${url}/a`)) === '1', { timeout: 30_000, interval: 50 })
   })
 
-  test.skipIf(skips)('lets events through as they come', async () => {
+  test.skipIf(skips)('passes events on as they come', async () => {
     const { url } = await start(server.url)
     const db = await connect(url, { refresh: 'push', staleness: 60_000 })
     const before = db.session.position
@@ -178,20 +178,17 @@ describe.each(KINDS)('$kind', ({ kind, start, discards }) => {
   })
 })
 
-test.skipIf(reasonToSkip('haproxy') !== undefined)(
-  'HAProxy tells servers last of all whom a request is from',
-  async () => {
-    const origin = await startScriptedOrigin({})
-    const port = Number(new URL(origin.url).port)
-    const { url } = await startHaproxy([port, port])
-    await text(`${url}/a`, { headers: SPOOFED })
-    expect(origin.asked.filter(asked => asked.url === '/a').map(sendersOf)).toEqual([SENDERS])
-    await endCaches()
-    await origin.stop()
-  },
-)
+test.skipIf(reasonToSkip('haproxy') !== undefined)('HAProxy adds the address of the sender last', async () => {
+  const origin = await startScriptedOrigin({})
+  const port = Number(new URL(origin.url).port)
+  const { url } = await startHaproxy([port, port])
+  await text(`${url}/a`, { headers: SPOOFED })
+  expect(origin.asked.filter(asked => asked.url === '/a').map(sendersOf)).toEqual([SENDERS])
+  await endCaches()
+  await origin.stop()
+})
 
-test.skipIf(reasonToSkip('varnish') !== undefined)('Varnish throws away, by BAN, all whose URL fits', async () => {
+test.skipIf(reasonToSkip('varnish') !== undefined)('Varnish discards, by BAN, all matching copies', async () => {
   const origin = await startScriptedOrigin({ 'Cache-Control': 'public, max-age=60' })
   const { url, secret } = await startVarnish({ origin: origin.url })
   const ban = (given: string) =>

@@ -1,4 +1,4 @@
-/** Readers with a token share what everybody may read with all others, through each shipped cache, and nothing else. */
+/** Readers with a token share public copies with all others, through each shipped cache, and nothing else. */
 import { createServer, type Server, request as send } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { connect, type Database, type ReadEvent } from '@freshet/client'
@@ -16,12 +16,12 @@ const TOKENS = { secret: SECRET, audience: 'freshet', leewayMs: 0 }
 const WRITE = '  write if claim.sub == "ann"\n'
 const OPEN = `bucket shop/products\n  read, list\n${WRITE}bucket shop/orders\n  read, list if claim.sub == "ann"\n${WRITE}`
 const CLOSED = OPEN.replace('  read, list\n', '  read, list if claim.sub == "ann"\n')
-/** No segment is closed meanwhile: the same objects are asked for under the same URLs. */
+/** No segment closes during a test: the same objects are requested under the same URLs. */
 const SETTINGS = { lifetimeMs: 600_000, slotMs: 600_000 }
 const READS = 100
 const OBJECTS = 5
 
-/** What comes by is counted, if it asks for data. */
+/** A proxy that counts the requests for data. */
 async function startCounter(origin: string): Promise<{ readonly server: Server; readonly url: string; count: number }> {
   const server = createServer((request, response) => {
     if (request.url?.startsWith('/db/') && request.method === 'GET') counter.count++
@@ -77,7 +77,7 @@ async function connected(url: string, sub?: string, onRead?: (event: ReadEvent) 
   return db
 }
 
-/** How many of the reads of a fresh session reach the server. */
+/** How many reads of a fresh session reach the server. */
 async function reaching(url: string, bucket: string, sub?: string): Promise<number> {
   const db = await connected(url, sub)
   const before = counter.count
@@ -107,7 +107,7 @@ describe.each(CACHES)('through the shipped $kind', ({ kind, start }) => {
     return url
   }
 
-  test.skipIf(skips)('a signed-in reader of public data gets as much from the cache as an anonymous one', async () => {
+  test.skipIf(skips)('a signed-in reader of public data uses the cache as much as an anonymous reader', async () => {
     const url = await filled()
     const first = await reaching(url, 'shop/products', 'ann')
     expect(first).toBeLessThanOrEqual(OBJECTS + 1)
@@ -117,11 +117,11 @@ describe.each(CACHES)('through the shipped $kind', ({ kind, start }) => {
       await reaching(url, 'shop/products', 'bob'),
     ]
     expect([signedIn, stranger]).toEqual([anonymous, anonymous])
-    // What not everybody may read is never shared.
+    // Data that is not public is never shared.
     expect(await reaching(url, 'shop/orders', 'ann')).toBe(READS)
   })
 
-  test.skipIf(skips)('one goes on reading, and nothing old, after the bucket was closed to others', async () => {
+  test.skipIf(skips)('a reader with permission keeps reading current data after the bucket was closed', async () => {
     const url = await filled()
     const [ann, anonymous] = [await connected(url, 'ann'), await connected(url)]
     for (const db of [ann, anonymous]) expect(await db.bucket('shop/products').get('1')).toEqual({ price: 1 })
@@ -135,7 +135,7 @@ describe.each(CACHES)('through the shipped $kind', ({ kind, start }) => {
     }
   })
 
-  test.skipIf(skips)('a read that the cache only passed on is not said to be from the shared cache', async () => {
+  test.skipIf(skips)('a read that the cache only passed on is not reported as from the shared cache', async () => {
     const url = await filled()
     const events: ReadEvent[] = []
     const ann = await connected(url, 'ann', event => events.push(event))

@@ -1,4 +1,4 @@
-/** Results over shards through a real Varnish in the shipped configuration: from caches mostly, and never old. */
+/** Results over shards through a real Varnish in the shipped configuration: mostly from the cache, and never outdated. */
 import { connect, type Database } from '@freshet/client'
 import { createMemoryStore } from '@freshet/engines/memory'
 import { endMariadb, startMariadb } from '@freshet/engines/under-test/start-mariadb'
@@ -32,7 +32,7 @@ describe.skipIf(reasonToSkip('varnish') !== undefined)('through Varnish', () => 
   let server: FreshetServer
   let cache: RunningCache
   let close: () => Promise<unknown>
-  /** Answers to queries, and how many of them Varnish has given by itself. */
+  /** Answers to queries, and how many of them Varnish gave by itself. */
   const counts = { answers: 0, hits: 0 }
 
   beforeAll(async () => {
@@ -69,7 +69,7 @@ describe.skipIf(reasonToSkip('varnish') !== undefined)('through Varnish', () => 
       const response = await fetch(input, init)
       if (/\/sql\?/.test(String(input))) {
         counts.answers++
-        // Varnish names the request that has fetched a copy beside the one that it answers.
+        // On a hit, Varnish names the request that fetched the copy beside the request that it answers.
         if (/^\d+ \d+$/.test(response.headers.get('x-varnish') ?? '')) counts.hits++
       }
       return response
@@ -85,7 +85,7 @@ describe.skipIf(reasonToSkip('varnish') !== undefined)('through Varnish', () => 
     return rows[0]!
   }
 
-  test('no result is older than what was acknowledged before it was asked for, and most come from the cache', async () => {
+  test('no result misses a write acknowledged before its request, and most come from the cache', async () => {
     const writer = await session(0)
     let acknowledged = 0
     let isOver = false
@@ -113,13 +113,11 @@ describe.skipIf(reasonToSkip('varnish') !== undefined)('through Varnish', () => 
     })
     await Promise.all([writing, ...reading])
     const share = counts.hits / counts.answers
-    console.log(
-      `${counts.answers} answers while ${WRITES} global writes were made, ${Math.round(100 * share)}% by Varnish`,
-    )
+    console.log(`${counts.answers} answers during ${WRITES} global writes, ${Math.round(100 * share)}% by Varnish`)
     expect(share).toBeGreaterThan(0.5)
   })
 
-  test('a write to another table leaves copies as they are, and one to its own does not', async () => {
+  test('a write to another table keeps copies valid, and a write to the same table does not', async () => {
     const own = await session(0)
     await ask(own, 1)
     await ask(own, 1)
@@ -136,7 +134,7 @@ describe.skipIf(reasonToSkip('varnish') !== undefined)('through Varnish', () => 
     expect(await hitsOf(() => ask(own, 1))).toBe(1)
   })
 
-  test('a session that may read what is a while old does so, but never from before its own writes', async () => {
+  test('a session that allows old results reads them, but never from before its own writes', async () => {
     const own = await session(60_000)
     const writer = await session(0)
     await ask(own, 2)

@@ -1,4 +1,4 @@
-/** What `npm run lab -- stalls` shows, in small. */
+/** A small run of `npm run lab -- stalls`. */
 import { endCassandra } from '@freshet/engines/under-test/start-cassandra'
 import { endPostgres } from '@freshet/engines/under-test/start-postgres'
 import { endCaches } from '@freshet/lab/dist/caches/cache-process.js'
@@ -16,7 +16,7 @@ afterAll(async () => {
 })
 
 test.skipIf(isLeftOut)(
-  'reads are as fresh as promised while servers, backends, connections and readers stand still',
+  'reads are as fresh as promised while servers, backends, connections and readers stall',
   async () => {
     const context = { quick: true, seed: 4, random: createRandom(4), progress: () => {} }
     const { summary, verdicts } = await stalls.run(context)

@@ -1,4 +1,4 @@
-/** The starters themselves: they say what is wrong, and leave nothing behind. */
+/** The functions that start caches: they report what is wrong, and leave nothing behind. */
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -14,7 +14,7 @@ const NOWHERE = 'http://127.0.0.1:9'
 const usualTemporary = process.env.TMPDIR
 let temporary: string
 
-// A folder for temporary files of this file's own, since other tests start caches at the same time.
+// A separate folder for this file's temporary files, since other tests start caches at the same time.
 beforeEach(() => {
   temporary = mkdtempSync(join(tmpdir(), 'freshet-starting-'))
   process.env.TMPDIR = temporary
@@ -27,7 +27,7 @@ afterEach(async () => {
   rmSync(temporary, { recursive: true, force: true })
 })
 
-/** Living processes that this one has started, and files. */
+/** Live processes that this one has started, and files. */
 function remains(): string[] {
   const children = readFileSync(`/proc/${process.pid}/task/${process.pid}/children`, 'utf8').split(' ').filter(Boolean)
   const names = children.filter(isAlive).map(pid => readFileSync(`/proc/${pid}/comm`, 'utf8').trim())
@@ -38,22 +38,22 @@ function isAlive(pid: string): boolean {
   return existsSync(`/proc/${pid}/stat`) && !/\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
 }
 
-/** Squid's, in shared memory, are named for its folder. */
+/** Squid's files in shared memory are named after its folder. */
 function sharedMemoryOf(folder: string): string[] {
   return readdirSync('/dev/shm').filter(name => name.startsWith(folder.replace(/[^A-Za-z0-9]/g, '')))
 }
 
-test.skipIf(reasonToSkip('varnish') !== undefined)('a mistake in the rules of Varnish is told', async () => {
+test.skipIf(reasonToSkip('varnish') !== undefined)('a mistake in the rules of Varnish is reported', async () => {
   await expect(startVarnish({ origin: NOWHERE, rules: 'sub vcl_recv { nonsense; }' })).rejects.toThrow(/nonsense/)
   await expect.poll(remains).toEqual([])
 })
 
-test.skipIf(reasonToSkip('nginx') !== undefined)('a mistake in the rules of nginx is told', async () => {
+test.skipIf(reasonToSkip('nginx') !== undefined)('a mistake in the rules of nginx is reported', async () => {
   await expect(startNginx({ origin: NOWHERE, rules: 'nonsense;' })).rejects.toThrow(/unknown directive "nonsense"/)
   await expect.poll(remains).toEqual([])
 })
 
-test.skipIf(reasonToSkip('squid') !== undefined)('a cache that was killed is there again, empty', async () => {
+test.skipIf(reasonToSkip('squid') !== undefined)('a killed cache restarts, empty', async () => {
   const origin = await startScriptedOrigin({ 'Cache-Control': 'public, max-age=60' })
   const squid = await startSquid({ origin: origin.url })
   const read = async () => (await fetch(`${squid.url}/a`)).text()
@@ -68,11 +68,11 @@ test.skipIf(reasonToSkip('squid') !== undefined)('a cache that was killed is the
   await expect.poll(() => [remains(), sharedMemoryOf(folder!)]).toEqual([[], []])
 })
 
-test.skipIf(reasonToSkip('varnish') !== undefined)('one that is killed in the middle of its work is too', async () => {
+test.skipIf(reasonToSkip('varnish') !== undefined)('so does a cache killed in the middle of its work', async () => {
   const origin = await startScriptedOrigin({ 'Cache-Control': 'public, max-age=60' })
   const varnish = await startVarnish({ origin: origin.url, rules: '' })
   for (let i = 0; i < 3; i++) {
-    // Each with a thread of its own, which has to end before the port is free.
+    // Each request has its own thread, which must end before the port is free.
     await Promise.all(Array.from({ length: 100 }, async () => (await fetch(`${varnish.url}/a`)).text()))
     await varnish.restart()
   }

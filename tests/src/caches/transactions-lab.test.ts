@@ -1,4 +1,4 @@
-/** What `npm run lab -- transactions` measures, in small: that everybody does the same work, and loses nothing of it. */
+/** A small run of `npm run lab -- transactions`: all contenders do the same work, and lose nothing. */
 import { existsSync } from 'node:fs'
 import { createConnection } from 'node:net'
 import { endPostgres, startPostgres } from '@freshet/engines/under-test/start-postgres'
@@ -16,7 +16,7 @@ afterAll(async () => {
 })
 
 test.skipIf(isLeftOut)(
-  'all contenders commit what they count, and with leases fewer attempts are refused',
+  'every commit of every contender counts, and with leases fewer attempts are refused',
   async () => {
     const results = await measureAll(
       { random: createRandom(1), progress: () => {} },
@@ -30,17 +30,14 @@ test.skipIf(isLeftOut)(
   },
 )
 
-test.skipIf(reasonToSkip('postgresql') !== undefined)(
-  'a PostgreSQL that was stopped leaves nothing behind',
-  async () => {
-    const { port, folder, stop } = await startPostgres()
-    expect(await accepts(port)).toBe(true)
-    expect(existsSync(folder)).toBe(true)
-    await stop()
-    expect(await accepts(port)).toBe(false)
-    expect(existsSync(folder)).toBe(false)
-  },
-)
+test.skipIf(reasonToSkip('postgresql') !== undefined)('a stopped PostgreSQL leaves nothing behind', async () => {
+  const { port, folder, stop } = await startPostgres()
+  expect(await accepts(port)).toBe(true)
+  expect(existsSync(folder)).toBe(true)
+  await stop()
+  expect(await accepts(port)).toBe(false)
+  expect(existsSync(folder)).toBe(false)
+})
 
 function accepts(port: number): Promise<boolean> {
   return new Promise(resolve => {

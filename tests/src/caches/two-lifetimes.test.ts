@@ -1,7 +1,7 @@
 /**
- * nginx as it is distributed does not say how long it has had a copy. So a cache behind it, such as a browser's, takes
- * the copy for new, and keeps it for a second lifetime: longer than the window in which the server remembers the change.
- * A session finds such a copy out by its position.
+ * nginx as distributed does not say how old a copy is. So a cache behind it, such as a browser's, takes the copy for new, and
+ * keeps it for a second lifetime: longer than the window in which the server remembers the change. A session detects such a copy
+ * by its position.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { connect } from '@freshet/client'
@@ -42,8 +42,8 @@ async function start(startBefore: (origin: string) => Promise<RunningCache>): Pr
 }
 
 /**
- * A copy in each of two caches in a row, the second of which has it for new; and a change that the window has left. Returns whether the
- * second copy still lives: not if the machine was too busy meanwhile.
+ * Puts a copy into each of two caches in a row, the second of which takes it for new, and makes a change that leaves the window.
+ * The returned function says whether the second copy still lives; it does not if the machine was too busy meanwhile.
  */
 async function age(urls: Urls, id: string): Promise<() => boolean> {
   const direct = await connect(urls.server)
@@ -63,7 +63,7 @@ async function age(urls: Urls, id: string): Promise<() => boolean> {
   return () => isCopied && performance.now() - copiedMs < LIFETIME_MS - 1000
 }
 
-/** What a plain reader and a session are shown by Squid, and where the session asked. */
+/** What Squid shows to a plain reader and to a session, and the URLs that the session requested. */
 async function look({ squid }: Urls, id: string) {
   const plain = (await (await fetch(`${squid}/db/shop/items/${id}`)).json()) as Item
   const asked: (number | undefined)[] = []
@@ -73,21 +73,21 @@ async function look({ squid }: Urls, id: string) {
   return { plain, read, asked, position: db.session.position }
 }
 
-test.skipIf(skips)('a copy that lives twice is not believed by a session', async () => {
+test.skipIf(skips)('a session does not trust a copy that lives twice', async () => {
   const urls = await start(origin => startNginx({ origin, rules: '' }))
   for (let attempt = 1; ; attempt++) {
     const isAlive = await age(urls, `${attempt}`)
     const { plain, read, asked, position } = await look(urls, `${attempt}`)
-    // While a machine is busy, nothing can be told from it.
+    // A busy machine proves nothing.
     if (!isAlive() && attempt < ATTEMPTS_MAX) continue
     expect([plain, read]).toEqual([{ number: 1 }, { number: 2 }])
-    // Not because the sketch knew: it was found out, and asked for elsewhere.
+    // Not because the sketch contained it: the session detected the copy, and requested another URL.
     expect(asked).toEqual([position])
     return
   }
 })
 
-test.skipIf(skips)('with the shipped configuration of nginx no copy lives twice', async () => {
+test.skipIf(skips)('with the shipped configuration of nginx, no copy lives twice', async () => {
   const urls = await start(origin => startNginx({ origin }))
   await age(urls, '1')
   expect((await look(urls, '1')).plain).toEqual({ number: 2 })

@@ -1,4 +1,4 @@
-/** Access as somebody sets it up: rules in a file, tokens from the command, and every example of docs/access.md. */
+/** Access control as an operator sets it up: rules in a file, tokens from the command, and every example of docs/access.md. */
 import { generateKeyPairSync } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -38,12 +38,12 @@ describe('the document', () => {
 })
 
 describe('freshet check rules', () => {
-  test('says that a file is right', async () => {
+  test('reports that a file is valid', async () => {
     const { exitCode, output } = await runFreshet(['check', 'rules', file('good.access', BLOCKS[0]!)])
     expect([exitCode, output]).toEqual([0, expect.stringContaining('all 8 examples')])
   })
 
-  test('says which index each rule needs, and which rule none serves', async () => {
+  test('says which index each rule needs, and which rule has no index', async () => {
     const good = await runFreshet(['check', 'rules', file('indexed.access', BLOCKS[0]!)])
     const indexesIn = (output: string) =>
       [...output.matchAll(/^ {2}(\S+) needs the index (.*)\.$/gm)].map(([, ...rest]) => rest)
@@ -60,18 +60,18 @@ describe('freshet check rules', () => {
     expect([exitCode, output]).toEqual([0, expect.stringContaining('shop/x has a rule that no index serves')])
   })
 
-  test('says what is wrong, where, and what may have been meant', async () => {
+  test('says what is wrong, where, and what was probably meant', async () => {
     const bad = file(
       'bad.access',
       'bucket shop/x\n  raed if authenticated\n  read if clam.sub == "a"\ndeny read shop/x/1 as anyone\n',
     )
     const { exitCode, errors } = await runFreshet(['check', 'rules', bad])
     expect(exitCode).toBe(1)
-    expect(errors).toContain(`${bad}:2:3: raed begins no line. Did you mean "read"?`)
-    expect(errors).toContain(`${bad}:3:11: clam is no value. Did you mean "claim"?`)
+    expect(errors).toContain(`${bad}:2:3: No line begins with raed. Did you mean "read"?`)
+    expect(errors).toContain(`${bad}:3:11: clam is not a value. Did you mean "claim"?`)
   })
 
-  test('says which example does not come out', async () => {
+  test('says which example fails', async () => {
     const bad = file('open.access', 'bucket shop/x\n  read\ndeny read shop/x/1 as anyone\n')
     const { exitCode, errors } = await runFreshet(['check', 'rules', bad])
     expect([exitCode, errors]).toEqual([1, expect.stringContaining(`${bad}:3:1: The rules allow this`)])
@@ -89,7 +89,7 @@ describe('freshet serve', () => {
     [['--workers', '1', '--insecure'], 200],
     [['--workers', '1', '--cors-origins', 'https://shop.example'], 200],
     [['--workers', '2'], 403],
-  ])('without rules, %j: pages of other machines are answered %i', async (args, status) => {
+  ])('without rules, %j: pages of other machines get status %i', async (args, status) => {
     const data = mkdtempSync(join(folder, 'pages-'))
     const server = await startFreshet(['serve', '--data', data, ...args])
     const ask = (origin: string) => fetch(`${server.url}/db`, { headers: { origin } })
@@ -98,9 +98,9 @@ describe('freshet serve', () => {
     await server.stop()
   })
 
-  test('a token is not signed with a secret that the server would refuse', async () => {
+  test('no token is signed with a secret that the server would refuse', async () => {
     const made = await runFreshet(['token', '--sub', 'ann'], { environment: { FRESHET_TOKEN_SECRET: 'short' } })
-    expect(made).toMatchObject({ exitCode: 2, output: '', errors: expect.stringContaining('needs 32') })
+    expect(made).toMatchObject({ exitCode: 2, output: '', errors: expect.stringContaining('needs at least 32') })
   })
 
   test('refuses rules with mistakes, and a secret that is too short', async () => {
@@ -111,10 +111,10 @@ describe('freshet serve', () => {
       cwd: folder,
       environment: { FRESHET_TOKEN_SECRET: 'short' },
     })
-    expect([secret.exitCode, secret.errors]).toEqual([2, expect.stringContaining('needs 32')])
+    expect([secret.exitCode, secret.errors]).toEqual([2, expect.stringContaining('needs at least 32')])
   })
 
-  test('serves under rules, in several processes, to tokens that the command makes', async () => {
+  test('serves under rules, in several processes, for tokens that the command creates', async () => {
     const rules = file('shop.access', BLOCKS[0]!)
     const args = ['serve', '--rules', rules, '--data', join(folder, 'data'), '--workers', '2', '--host', '0.0.0.0']
     const server = await startFreshet(args, { environment })
@@ -144,7 +144,7 @@ describe('freshet serve', () => {
 })
 
 test.skipIf(reasonToSkip('redis') !== undefined)(
-  'a worker that starts again, and a server that was killed and starts with its old file, leave the rules that another host applied',
+  'a restarted worker, and a killed server that restarts with its old file, keep the rules that another host applied',
   async () => {
     const redis = await startRedis({ settings: DURABLE })
     const open = file('before.access', 'bucket shop/products\n  read\n')
@@ -184,7 +184,7 @@ test('a quota holds over several processes, and a restart', async () => {
       Array.from({ length: 10 }, (_, i) =>
         fetch(`${server.url}/db/acme/notes/${from + i}`, {
           method: 'PUT',
-          // One connection each, so that both answer.
+          // A new connection for each request, so that both processes answer.
           headers: { connection: 'close', 'content-type': 'application/json' },
           body: '{}',
         }),
@@ -198,7 +198,7 @@ test('a quota holds over several processes, and a restart', async () => {
 })
 
 describe('freshet token', () => {
-  test('says whether a token is believed', async () => {
+  test('says whether a token is accepted', async () => {
     const { output } = await runFreshet(['token', '--sub', 'ann', '--expires', '1h'], { environment })
     const good = await runFreshet(['token', '--inspect', output.trim(), '--json'], { environment })
     expect([good.exitCode, JSON.parse(good.output)]).toMatchObject([0, { isBelieved: true, claims: { sub: 'ann' } }])
@@ -218,7 +218,7 @@ describe('freshet token', () => {
     expect(exitCode).toBe(0)
   })
 
-  test('says what it needs', async () => {
+  test('says which arguments it needs', async () => {
     const { exitCode, errors } = await runFreshet(['token', '--sub', 'ann'], {})
     expect([exitCode, errors]).toEqual([2, expect.stringContaining('FRESHET_TOKEN_SECRET')])
   })

@@ -1,4 +1,4 @@
-/** `freshet bench` against a running server, also through a cache, and with rules; `freshet doctor` with a token. */
+/** `freshet bench` against a running server, also through a cache, and with rules; and `freshet doctor` with a token. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -22,7 +22,7 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true, force: true }))
 afterAll(endFreshetProcesses)
 
-/** So few objects that each is asked for more than once, on any machine. */
+/** With this few objects, each is read more than once on any machine. */
 const BRIEF = ['--objects', '1', '--clients', '2', '--duration', '500ms']
 
 test('it measures reads, conditional reads, reads through a cache and writes, and leaves nothing behind', async () => {
@@ -52,12 +52,12 @@ test('it measures reads, conditional reads, reads through a cache and writes, an
   expect(measurements[0]!.fromCache).toBe(0)
   expect(await (await fetch(`${server.url}/db/freshet/bench`)).json()).toMatchObject({ items: [] })
   const text = await runFreshet(['bench', '--url', server.url, ...BRIEF])
-  expect(text.output).toMatch(/a second +p50 ms +p90 ms +p99 ms +max ms +from cache\nreads +\d+/)
+  expect(text.output).toMatch(/per second +p50 ms +p90 ms +p99 ms +max ms +from cache\nreads +\d+/)
   await cache.stop()
   await server.stop()
 })
 
-test('both need a token where there are rules, and say so', async () => {
+test('with rules, both need a token, and say so', async () => {
   const rules = join(folder, 'access.rules')
   writeFileSync(rules, RULES)
   const server = await startFreshet(['dev', '--no-samples', '--data', join(folder, 'data'), '--rules', rules], {
@@ -69,7 +69,7 @@ test('both need a token where there are rules, and say so', async () => {
   const doctor = ['doctor', '--through', server.url, '--json']
   const without = [await runFreshet(bench), await runFreshet(doctor)]
   expect(without.map(({ exitCode }) => exitCode)).toEqual([1, 2])
-  expect(without[0]!.output).toContain('This command takes it from FRESHET_TOKEN')
+  expect(without[0]!.output).toContain('Set FRESHET_TOKEN to a token for this server')
   expect(without[1]!.output).toContain('Give the doctor the token of an admin, with --token or FRESHET_TOKEN.')
   expect((await runFreshet([...bench, '--token', token])).exitCode).toBe(0)
   const examined = await runFreshet(doctor, { environment: { FRESHET_TOKEN: token } })
@@ -89,7 +89,7 @@ test.each([
   [['check', 'rules', '--jsn'], 'Did you mean --json?'],
   [['doctor', '--tokn', 'x'], 'Did you mean --token?'],
   [['benhc'], 'Did you mean "bench"?'],
-])('%j is asked back', async (argv, guess) => {
+])('%j gets a suggestion', async (argv, guess) => {
   const { exitCode, errors } = await runFreshet(argv)
   expect([exitCode, errors]).toEqual([2, expect.stringContaining(guess)])
 })

@@ -1,4 +1,4 @@
-/** Node and a browser must agree on every bit: what one has put into a filter the other finds there. */
+/** Node and a browser must agree on every bit: a key that one has added to a filter, the other finds in it. */
 import { gzipSync } from 'node:zlib'
 import { createBloom, decodeBloom, encodeBloom, type Key, keyIndexes } from '@freshet/bloom'
 import type { Page } from 'playwright-core'
@@ -8,8 +8,8 @@ import { describeInChromium, useChromium } from './chromium.js'
 import { type ServedPage, servePage } from './served-page.js'
 
 /**
- * A key as it travels to the browser: as JSON, which writes lone surrogates as escapes and so brings them over whole.
- * Bytes start at `offset` of a larger buffer.
+ * A key as it travels to the browser: as JSON, which escapes lone surrogates and so preserves them. Bytes start at `offset` of a
+ * larger buffer.
  */
 type KeyRecipe = { readonly text: string } | { readonly bytes: readonly number[]; readonly offset: number }
 
@@ -66,7 +66,7 @@ function prepare(recipe: KeyRecipe): Key {
   return buffer.subarray(recipe.offset)
 }
 
-/** Strings of any UTF-16 units, lone surrogates and all, and bytes; from a fixed seed (Knuth's MMIX generator). */
+/** Strings of any UTF-16 units, including lone surrogates, and bytes; from a fixed seed (Knuth's MMIX generator). */
 function randomRecipes(count: number): KeyRecipe[] {
   let state = 20121101n
   const below = (limit: number) => {
@@ -83,7 +83,7 @@ function randomRecipes(count: number): KeyRecipe[] {
 }
 
 type Library = typeof import('@freshet/bloom')
-/** What the page below gets, so that functions sent to it can use the library without importing it. */
+/** Globals of the page below, so that functions sent to it can use the library without importing it. */
 declare global {
   var bloomLibrary: Library
   var prepareKeys: (recipesJson: string) => Key[]
@@ -142,10 +142,10 @@ describeInChromium('the library in Chromium', () => {
     }, JSON.stringify(RECIPES))
     const carried = decodeBloom(Uint8Array.from(bytes))
     expect(RECIPES.map(prepare).map(key => carried.has(key))).toEqual(RECIPES.map(() => true))
-    expect(carried.has('a key that nobody added')).toBe(false)
+    expect(carried.has('a key that was never added')).toBe(false)
   })
 
-  test(`${RANDOM_KEYS} random keys: none is denied, and the encoded filters are the same to the byte`, async () => {
+  test(`${RANDOM_KEYS} random keys: none is denied, and the encoded filters are identical to the byte`, async () => {
     const recipes = randomRecipes(RANDOM_KEYS)
     const options = { entriesMax: RANDOM_KEYS, falsePositiveRateMax: 0.01 }
     const inBrowser = await page.evaluate(
@@ -165,7 +165,7 @@ describeInChromium('the library in Chromium', () => {
 })
 
 describe('the library in a bundle', () => {
-  /** What each part says when its options are wrong, which no minifier changes. */
+  /** The error message of each part for invalid options, which no minifier changes. */
   const MARKS = {
     plain: 'entriesMax must be',
     counting: 'counterBits must be',
@@ -194,7 +194,7 @@ describe('the library in a bundle', () => {
     return Object.entries(MARKS).flatMap(([part, mark]) => (code.includes(mark) ? [part] : []))
   }
 
-  test('a bundle has what is imported and no more', async () => {
+  test('a bundle contains what is imported and no more', async () => {
     const one = await bundle(
       "import { createBloom } from '@freshet/bloom'; globalThis.filter = createBloom({ bits: 64, hashes: 2 })",
     )

@@ -1,6 +1,6 @@
 /**
- * `freshet check` as it is used: the server and a client in another process record, the command says whether every
- * promise was kept; and finds what is planted in the recordings.
+ * `freshet check` in use: the server and a client in another process record, and the command says whether every promise was
+ * kept. It also finds violations planted in the recordings.
  */
 import { execFile } from 'node:child_process'
 import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -17,7 +17,7 @@ let folder: string
 let server: string
 let client: string
 
-/** A server that records into a file, and a client that reads and writes for longer than clocks are compared apart. */
+/** A server that records into a file, and a client that reads and writes for longer than the interval of clock comparisons. */
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'freshet-check-'))
   server = join(folder, 'server.ndjson')
@@ -69,7 +69,7 @@ describe('freshet check', () => {
   })
 
   test('finds an older version in the middle, by the write that only the server recorded', async () => {
-    // Without the client's own writes, all that is left is what the server told, by another clock.
+    // Without the client's own writes, only the server's record is left, with times by another clock.
     const half = readFileSync(client, 'utf8').split('\n').length / 2
     let isPlanted = false
     const path = plant('stale.ndjson', (record, i) => {
@@ -102,8 +102,8 @@ describe('freshet check', () => {
   })
 
   test.each([
-    ['oops\n', /^bad\.ndjson:1: This is no line of a recording: it is not JSON/],
-    ['', /^There is no line in bad\.ndjson\.$/],
+    ['oops\n', /^bad\.ndjson:1: This is not a line of a recording: it is not JSON/],
+    ['', /^bad\.ndjson: the recording has no lines\.$/],
   ])('a file that holds %j is refused, with exit code 2', async (content, message) => {
     writeFileSync(join(folder, 'bad.ndjson'), content)
     const { exitCode, output, errors } = await check('bad.ndjson')
@@ -111,21 +111,21 @@ describe('freshet check', () => {
     expect(errors.trimEnd()).toMatch(message)
   })
 
-  test('one that is not there is, too', async () => {
+  test('so is a file that does not exist', async () => {
     expect(await check('no.ndjson')).toEqual({
       exitCode: 2,
       output: '',
-      errors: 'The recording no.ndjson is not there.\n',
+      errors: 'The recording no.ndjson does not exist.\n',
     })
   })
 
-  test('--follow reads on while the file grows, and ends with what it has found', async () => {
+  test('--follow continues while the file grows, and ends with its findings', async () => {
     const path = join(folder, 'growing.ndjson')
     const lines = readFileSync(client, 'utf8').trimEnd().split('\n')
     writeFileSync(path, `${lines.slice(0, 20).join('\n')}\n`)
     const said: { event: string; lines: number }[] = []
     const child = execFile(process.execPath, [FRESHET, 'check', '--follow', '--interval', '100ms', path])
-    // Its output, too.
+    // Also waits for its output.
     const ended = new Promise<number | null>(resolve => child.once('close', resolve))
     child.stdout!.on('data', (chunk: string) => {
       for (const line of chunk.trimEnd().split('\n')) said.push(JSON.parse(line))

@@ -6,7 +6,7 @@ import { reasonToSkip } from '../runner/services.js'
 
 export { startChromium }
 
-/** A browser for all tests of a `describe`: it is there from the first test on. */
+/** A browser for all tests of a `describe`, ready from the first test on. */
 export function useChromium(): { readonly browser: Browser } {
   const used = {} as { browser: Browser }
   beforeAll(async () => {
@@ -16,7 +16,7 @@ export function useChromium(): { readonly browser: Browser } {
   return used
 }
 
-/** Every such control has a name for screen readers, and the page fits a phone. */
+/** Checks that every such control has a name for screen readers, and that the page fits a phone. */
 export async function expectUsable(page: Page, controls: string): Promise<void> {
   await page.setViewportSize({ width: 360, height: 740 })
   const nameless = await page.evaluate(
@@ -31,7 +31,7 @@ export async function expectUsable(page: Page, controls: string): Promise<void> 
   await expect.poll(() => page.evaluate(() => document.documentElement.scrollWidth)).toBe(360)
 }
 
-/** A `describe` whose tests need Chromium: where that is left out they are skipped, and the reason is printed. */
+/** A `describe` whose tests need Chromium: without it they are skipped, and the reason is printed. */
 export function describeInChromium(title: string, body: () => void): void {
   const reason = reasonToSkip('chromium')
   if (reason) console.warn(`Skipped: ${title}, because ${reason}.`)

@@ -1,6 +1,6 @@
 /**
- * Many sessions behind a cache that misbehaves in every way it may, and writers that never rest: no read is older than
- * its mode promises. All of it is recorded, and the checker of histories judges it.
+ * Many sessions behind a cache that misbehaves in every possible way, and writers that never rest: no read is older than its mode
+ * promises. Everything is recorded, and the checker of histories judges it.
  */
 import { connect, type Database, type ReadMode, versionOf, within } from '@freshet/client'
 import {
@@ -26,7 +26,7 @@ const SETTINGS = { lifetimeMs: LIFETIME_MS, responseMsMax: 2000, slackMs: 2 * GR
 
 const MODES: readonly ReadMode[] = ['session', within(WITHIN_MS), 'current', 'any']
 
-/** Numerical Recipes' generator: a failure prints the seed, though a race need not repeat with it. */
+/** Numerical Recipes' generator. A failure prints the seed, although the seed need not repeat a race. */
 function randomFrom(seed: number): () => number {
   let state = seed
   return () => {
@@ -39,13 +39,13 @@ interface Item {
   readonly number: number
 }
 
-/** One session that reads, and now and then writes, until the time is up. What it reads must be what was written. */
+/** One session that reads, and now and then writes, until the time is up. Every read must return what was written. */
 class Reader {
   refused = 0
 
   constructor(
     readonly db: Database,
-    /** What was written, by version; shared by all. */
+    /** The written values by version; shared by all. */
     readonly numbers: Map<number, number>,
     readonly random: () => number,
   ) {}
@@ -81,7 +81,7 @@ class Reader {
     for (const item of page?.items ?? []) this.#compare(item)
   }
 
-  /** Undefined if the cache has removed too much for the answer to be believed. */
+  /** Undefined if the cache has removed too much from the answer for the client to trust it. */
   async #trusted<Result>(read: Promise<Result>): Promise<Result | undefined> {
     try {
       return await read
@@ -98,7 +98,7 @@ class Reader {
   }
 }
 
-/** Nobody else writes, so the recording is complete. */
+/** There are no other writers, so the recording is complete. */
 function check(records: readonly HistoryRecord[]): HistorySummary & { readonly traces: readonly string[] } {
   const traces: string[] = []
   const onViolation = (violation: Violation) => traces.push(formatViolation(violation))
@@ -130,7 +130,7 @@ describe('behind a cache that misbehaves', () => {
     }
   }
 
-  test(`no read of any session is older than promised, nor goes back (seed ${seed})`, async () => {
+  test(`no session read is older than promised, nor goes back (seed ${seed})`, async () => {
     const numbers = new Map<number, number>()
     const lines: string[] = []
     const record = (line: string) => void lines.push(line)
@@ -151,25 +151,25 @@ describe('behind a cache that misbehaves', () => {
     const readers = [...sessions, direct].map(db => new Reader(db, numbers, random))
     await Promise.all(readers.map(reader => reader.run(untilMs)))
     for (const db of [...sessions, direct]) db.close()
-    console.log(`The cache answered ${cache.hits} times itself, and asked ${cache.misses} times.`)
+    console.log(`The cache answered ${cache.hits} requests itself, and forwarded ${cache.misses}.`)
     const records = lines.map(parseRecord)
     const { traces, ...summary } = check(records)
     console.log(summary)
     expect(traces).toEqual([])
     expect(summary.promisedReads).toBeGreaterThan(100)
-    // It removes the position from a fifth of its answers: seldom from three in a row.
+    // The cache removes the position from a fifth of its answers, but seldom from three in a row.
     const refused = readers.reduce((sum, reader) => sum + reader.refused, 0)
     expect(refused).toBeLessThan(summary.promisedReads / 20)
     expect(cache.hits).toBeGreaterThan(0)
     expect(summary.servedFrom.memory?.reads).toBeGreaterThan(0)
-    // The cache does misbehave: had the reads of mode 'any' been promised anything, it would have been broken.
+    // The cache does misbehave: if reads of mode 'any' had a promise, it would have been broken.
     const { violations } = check(
       records.map(each => (each.op === 'read' ? { ...each, within: each.within ?? 0 } : each)),
     )
     expect(violations.current).toBeGreaterThan(0)
   })
 
-  test('what one connection wrote, another that was handed its token reads, through the same cache', async () => {
+  test("a connection that gets another's token reads its writes, through the same cache", async () => {
     const one = await connect(cache.url, { staleness: 60_000 })
     const two = await connect(cache.url, { staleness: 60_000 })
     const items = two.bucket<Item>('shop/items')
@@ -185,7 +185,7 @@ describe('behind a cache that misbehaves', () => {
   test.each([
     ['leaves out query strings', 0.9],
     ['leaves out query strings and removes positions', 0],
-  ])('one that %s is found out, also by its /coherence', async (_, chance) => {
+  ])('a cache that %s is detected, also by its /coherence', async (_, chance) => {
     const worse = await startMisbehavingCache({
       origin: server.url,
       graceMs: 60_000,
@@ -198,7 +198,7 @@ describe('behind a cache that misbehaves', () => {
     await items.put('1', { number: 5 })
     const untrustworthy = { code: 'CACHE_UNTRUSTWORTHY' }
     await expect(items.get('1')).rejects.toMatchObject(untrustworthy)
-    // The cache has kept the head that `connect` asked for; nothing but its nonce tells.
+    // The cache has kept the head that `connect` requested; only its nonce shows that.
     await expect(items.get('2', { read: 'current' })).rejects.toMatchObject(untrustworthy)
     db.close()
     await worse.stop()

@@ -1,4 +1,4 @@
-/** All that the client does to data, against a real server. */
+/** Everything that the client does with data, against a real server. */
 import { connect, type Database, FreshetError, idOf, versionOf } from '@freshet/client'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type MemoryServer, startMemoryServer } from './memory-server.js'
@@ -20,7 +20,7 @@ afterAll(async () => {
   await server?.stop()
 })
 
-test('an object is created, read, patched, deleted, and each step is seen by the next', async () => {
+test('an object is created, read, patched, deleted, and each step sees the one before', async () => {
   const products = db.bucket<{ name?: string; price: number }>('shop/products')
   const { id, version } = await products.create({ name: 'Tea', price: 4 })
   expect(await products.get(id)).toEqual({ name: 'Tea', price: 4 })
@@ -35,7 +35,7 @@ test('an object is created, read, patched, deleted, and each step is seen by the
   await expect(products.put(id, { price: 1 }, { ifVersion: 'absent' })).resolves.toMatchObject({ id })
 })
 
-test('ifVersion 0 is that nothing is there, for put, commit and create', async () => {
+test('ifVersion 0 means that the object is absent, for put, commit and create', async () => {
   const fresh = db.bucket('shop/fresh')
   const conflict = { code: 'VERSION_CONFLICT' }
   await fresh.put('a', {}, { ifVersion: 0 })
@@ -46,7 +46,7 @@ test('ifVersion 0 is that nothing is there, for put, commit and create', async (
   await expect(db.commit([write])).rejects.toMatchObject({ code: 'COMMIT_CONFLICT' })
 })
 
-test('a patch in a transaction leaves what it does not name as it is stored, to the last digit', async () => {
+test('a patch in a transaction keeps members that it does not name exactly as stored, to the last digit', async () => {
   const path = '/db/shop/precise/1'
   const put = (body: string) =>
     fetch(server.url + path, { method: 'PUT', headers: { 'content-type': 'application/json' }, body })
@@ -62,13 +62,13 @@ test('a patch in a transaction leaves what it does not name as it is stored, to 
   expect(await stored()).toBe(
     '{"price":0.12345678901234567890,"id":12345678901234567890,"n":2,"deep":{"a":1.00000000000000000001,"b":2}}',
   )
-  // Found by a list alone.
+  // An object that the transaction read only as part of a list.
   await db.transaction(async tx => {
     const products = tx.bucket<{ n: number }>('shop/precise')
     for await (const found of products.list()) await products.patch(idOf(found), { n: 3 })
   })
   expect(await stored()).toContain('"price":0.12345678901234567890,"id":12345678901234567890,"n":3')
-  // Two patches that are not one: an object in the place of what the first removed.
+  // Two patches that cannot be merged: the second puts an object where the first removed one.
   await put('{"n":1,"deep":{"a":1,"b":2}}')
   await db.transaction(async tx => {
     const products = tx.bucket<{ deep: Record<string, number> | null }>('shop/precise')
@@ -78,7 +78,7 @@ test('a patch in a transaction leaves what it does not name as it is stored, to 
   expect(await precise.get('1')).toEqual({ n: 1, deep: { c: 3 } })
 })
 
-test('ids of every kind go there and back', async () => {
+test('ids of every kind survive the round trip', async () => {
   const odd = db.bucket('shop/odd')
   const ids = ['a b', 'ü&=?#', '100%', '鍵', '.hidden', 'a,b', '+', '🗝', "it's"]
   for (const id of ids) await odd.put(id, { id })
@@ -89,7 +89,7 @@ test('ids of every kind go there and back', async () => {
   expect(new Set(listed)).toEqual(new Set(ids))
 })
 
-test('bytes are kept with their type', async () => {
+test('bytes are stored with their type', async () => {
   const files = db.kv('shop/files')
   await files.configure({ lifetimeMs: 5000 })
   const bytes = Uint8Array.from({ length: 256 }, (_, i) => i)
@@ -122,14 +122,14 @@ test('a commit does everything or nothing', async () => {
   expect(await accounts.getMany(['a', 'b'])).toEqual([{ sum: 3 }, { sum: 7 }])
 })
 
-test('a bucket may insist that writes say what they replace', async () => {
+test('a bucket may require that writes name the version that they replace', async () => {
   const strict = db.bucket<Counter>('shop/strict')
   await strict.configure({ requireMatch: true })
   await expect(strict.put('1', { count: 1 })).rejects.toMatchObject({ code: 'PRECONDITION_REQUIRED' })
   await strict.put('1', { count: 1 }, { ifVersion: 'absent' })
 })
 
-test('increments by many sessions at once all count, since a conflict is never read again in an old version', async () => {
+test('increments by many sessions at once all count, since a retry after a conflict never reads the old version', async () => {
   const sessions = await Promise.all(Array.from({ length: 6 }, () => connect(server.url, { staleness: 60_000 })))
   await db.bucket<Counter>('shop/counters').put('hits', { count: 0 })
   let conflicts = 0
@@ -156,7 +156,7 @@ test('increments by many sessions at once all count, since a conflict is never r
   for (const session of sessions) session.close()
 })
 
-test('settings are changed one by one, removed by null, and can be read', async () => {
+test('settings can be read, changed one by one, and removed with null', async () => {
   const products = db.bucket('shop/settled')
   expect(await products.settings()).toBeUndefined()
   const schema = { type: 'object', required: ['price'] }

@@ -43,7 +43,7 @@ afterAll(async () => {
   await server.close({ graceMs: 100 })
 })
 
-test('lists and queries go through all pages of what may be seen', async () => {
+test('lists and queries return all pages of the visible rows', async () => {
   const orders = ann.bucket<Order>('shop/orders')
   const listed: number[] = []
   for await (const { n } of orders.list({ limit: 2 })) listed.push(n)
@@ -53,13 +53,13 @@ test('lists and queries go through all pages of what may be seen', async () => {
   expect(found).toEqual([11, 9, 7, 5, 3, 1])
 })
 
-test('a list shows what its session wrote, at once', async () => {
+test("a list shows its session's writes at once", async () => {
   const orders = ann.bucket<Order>('shop/orders')
   await orders.put('o20', { owner: 'ann', n: 20 })
   expect((await orders.page({ from: 'o11' })).items.map(({ n }) => n)).toEqual([11, 20])
 })
 
-test('a transaction may rely on a query of own rows, page by page with its writes, and others do not disturb it', async () => {
+test('a transaction may rely on a query of own rows, page by page with its writes, undisturbed by others', async () => {
   let attempts = 0
   await ann.transaction(async tx => {
     const orders = tx.bucket<Order>('shop/orders')
@@ -72,7 +72,7 @@ test('a transaction may rely on a query of own rows, page by page with its write
   expect([attempts, await ann.bucket<Order>('shop/orders').get('o40')]).toEqual([1, { owner: 'ann', n: 4 }])
 })
 
-test('a transaction that relies on a list is refused, and told what to do instead', async () => {
+test('a transaction that relies on a list is refused, with advice on what to do instead', async () => {
   const refused = ann.transaction(async tx => {
     const orders = tx.bucket<Order>('shop/orders')
     orders.put('o50', { owner: 'ann', n: (await orders.page()).items.length })

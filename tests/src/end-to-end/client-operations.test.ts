@@ -5,7 +5,7 @@ import { type FreshetProcess, serveFolder } from './freshet-process.js'
 import { type MemoryServer, startMemoryServer } from './memory-server.js'
 import { useFolder } from './test-folder.js'
 
-/** Of every ten writes, three get no answer though they were done, one is delivered twice, and one is lost on its way. */
+/** Of every ten writes, three take effect without an answer, one is delivered twice, and one is lost on its way. */
 function createLossyFetch(): Fetch {
   let n = 0
   return async (url, init) => {
@@ -24,7 +24,7 @@ function lost(): TypeError {
   return new TypeError('fetch failed', { cause: Object.assign(new Error('closed'), { code: 'UND_ERR_SOCKET' }) })
 }
 
-test('sums and the largest counters are current, whoever added', async () => {
+test('sums and the largest counters are current, whichever client added', async () => {
   const server = await startMemoryServer()
   try {
     const [db, other] = await Promise.all([connect(server.url), connect(server.url, { staleness: 0 })])
@@ -54,7 +54,7 @@ describe('over a network that loses and repeats', () => {
   })
   afterEach(() => server.stop())
 
-  test('every kind of write is done once, and answered as the first time', async () => {
+  test('every kind of write takes effect once, and a retry gets the first answer', async () => {
     const db = await connect(server.url, { fetch: createLossyFetch(), random: () => 0.1 })
     const views = db.counter('shop/views')
     await views.configure({ decimals: 2 })
@@ -87,7 +87,7 @@ describe('over a network that loses and repeats', () => {
     db.close()
   })
 
-  test('what is left in an outbox is sent by the next page, under its old id', async () => {
+  test('the next page sends the rest of an outbox, under the old ids', async () => {
     const items = new Map<string, string>()
     const storage = {
       get length() {
@@ -100,7 +100,7 @@ describe('over a network that loses and repeats', () => {
     }
     const first = await connect(server.url)
     await first.counter('shop/views').configure()
-    // The answers get lost from here on.
+    // From here on, answers are lost.
     const before = await connect(server.url, {
       outbox: storage,
       fetch: async (url, init) => {
@@ -131,7 +131,7 @@ describe('with a server that is killed', () => {
     server = await serveFolder(folder())
   })
 
-  test('counts exactly what was added, and no conditional write is refused because of itself', async () => {
+  test('counts exactly the additions, and no conditional write conflicts with itself', async () => {
     const db = await connect(server.url, { timeoutMs: 60_000, retriesMax: 100 })
     const views = db.counter('shop/views')
     await views.configure()
@@ -160,7 +160,7 @@ describe('with a server that is killed', () => {
     isOver = true
     await Promise.all([...adders, ...chains])
     expect(await views.get('hot', { read: 'current' })).toBe(added)
-    // Each was told another value: the one that it reached itself.
+    // Each answer had its own value: the one that the operation itself reached.
     expect(values.size).toBe(added)
     db.close()
   }, 300_000)

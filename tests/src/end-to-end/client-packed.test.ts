@@ -1,4 +1,4 @@
-/** The client as somebody gets it who installs it: in a plain Node script, and in a plain Vite app in a real browser. */
+/** The client as users install it: in a plain Node script, and in a plain Vite app in a real browser. */
 import { execFile } from 'node:child_process'
 import { readFile, writeFile } from 'node:fs/promises'
 import { createServer, type Server } from 'node:http'
@@ -15,7 +15,7 @@ import { installPackedClient, type PackedClient } from './packed-client.js'
 
 const run = promisify(execFile)
 
-/** What both do: write, read, list, conflict, hand the session on. Prints, or shows, one line of JSON. */
+/** Both apps do this: write, read, list, conflict, hand the session on. They print, or show, one line of JSON. */
 const SCENARIO = `
 import { connect, within } from '@freshet/client'
 
@@ -49,7 +49,7 @@ const EXPECTED = {
   current: 6,
 }
 
-/** The same for the door of entities: persist, load, follow a reference, conflict, transaction. */
+/** The same for the import path of entities: persist, load, follow a reference, conflict, transaction. */
 const ENTITIES = `
 import { connect } from '@freshet/client'
 import { createEntityManager, entity, idOf, Reference } from '@freshet/client/entities'
@@ -92,7 +92,7 @@ const ENTITIES_EXPECTED = {
   name: 'Selection',
 }
 
-/** All that a program can import from the door; it has what it shares with the client once more. */
+/** Everything that a program can import from this path, including a second copy of what it shares with the client. */
 const ENTITIES_DOOR = `
 import * as entities from '@freshet/client/entities'
 globalThis.entities = entities
@@ -121,7 +121,7 @@ afterAll(async () => {
 })
 
 describe('the packed client', () => {
-  test('holds what is needed to use it, and nothing of its tests', () => {
+  test('contains everything needed to use it, and none of its tests', () => {
     expect(packed.files).toContain('dist/index.js')
     expect(packed.files).toContain('dist/index.d.ts')
     expect(packed.files).toContain('dist/entities/index.js')
@@ -129,7 +129,7 @@ describe('the packed client', () => {
     expect(packed.files.filter(file => /\btest|\.map$|tsbuildinfo|src/.test(file))).toEqual([])
   })
 
-  test('works in a plain Node script, which ends by itself', async () => {
+  test('works in a plain Node script, which exits by itself', async () => {
     expect(await runInNode('scenario', 'shop/from-node')).toEqual(EXPECTED)
   })
 
@@ -167,7 +167,7 @@ describeInChromium('the packed client in a Vite app', () => {
 
   test.each([
     ['reads and writes across origins', 'scenario', EXPECTED],
-    ['has entities, if asked for', 'entities', ENTITIES_EXPECTED],
+    ['has entities, if imported', 'entities', ENTITIES_EXPECTED],
   ])('%s', async (_, name, expected) => {
     const page = await browser.newPage()
     const problems: string[] = []
@@ -179,7 +179,7 @@ describeInChromium('the packed client in a Vite app', () => {
     expect(JSON.parse(await page.title())).toEqual(expected)
   })
 
-  test('sends after a reload what the page had under way, once, and leaves alone what another page has', async () => {
+  test("after a reload, sends once what the page had under way, and leaves another page's writes alone", async () => {
     const context = await browser.newContext()
     const { port } = site.address() as AddressInfo
     const open = async () => {
@@ -191,7 +191,7 @@ describeInChromium('the packed client in a Vite app', () => {
     const flush = (page: Page) => page.evaluate('db.outbox.flush()') as Promise<{ done: unknown[]; left: number }>
     const [one, two] = [await open(), await open()]
     await one.evaluate(`db.counter('shop/reloaded').configure()`)
-    // It is done, and the answer never comes.
+    // The write takes effect, and the answer never comes.
     let done = 0
     await one.route('**/db/shop/reloaded/*', async route => {
       await route.fetch().catch(() => {})
@@ -212,14 +212,14 @@ describeInChromium('the packed client in a Vite app', () => {
   test.each([
     ['The client', 'scenario', 21],
     ['The door of entities', 'entities-door', 7],
-  ])('%s is no more than its limit, gzipped', async (what, name, limitKiB) => {
+  ])('%s is within its size limit, gzipped', async (what, name, limitKiB) => {
     const code = await loadedAtOnce(join(packed.folder, `dist-${name}`), 'app.js')
     const gzipped = gzipSync(code).length
     console.log(`${what} in a bundle: ${code.length} bytes, ${gzipped} gzipped`)
     expect(gzipped).toBeLessThan(limitKiB * 1024)
   })
 
-  test('nothing of entities is in the bundle of an app that does not use them', async () => {
+  test('the bundle of an app that does not use entities contains none of their code', async () => {
     const holdsEntities = async (name: string) =>
       (await loadedAtOnce(join(packed.folder, `dist-${name}`), 'app.js')).includes('no entity class')
     expect([await holdsEntities('scenario'), await holdsEntities('entities')]).toEqual([false, true])
@@ -238,7 +238,7 @@ async function runInNode(name: 'scenario' | 'entities', bucket: string): Promise
   return JSON.parse(stdout)
 }
 
-/** To the folder dist-NAME. */
+/** Builds into the folder dist-NAME. */
 async function buildApp(folder: string, name: string, main: string): Promise<void> {
   await writeFile(
     join(folder, 'index.html'),
@@ -254,7 +254,7 @@ async function buildApp(folder: string, name: string, main: string): Promise<voi
   })
 }
 
-/** A module and all that it imports, each once; not what it may load later (recordings, transactions). */
+/** A module and everything that it imports, each once; without what it may load later (recordings, transactions). */
 async function loadedAtOnce(folder: string, name: string, seen: Set<string> = new Set()): Promise<string> {
   if (seen.has(name)) return ''
   seen.add(name)

@@ -1,4 +1,4 @@
-/** Sessions that are told of changes by a real server, over real connections that break. */
+/** Sessions that get pushed changes from a real server, over real connections that break. */
 import { type ConnectOptions, connect, type Database } from '@freshet/client'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { type MemoryServer, startMemoryServer } from './memory-server.js'
@@ -21,7 +21,7 @@ interface Watched {
   readonly asked: string[]
 }
 
-/** A session with push, and all that it asks for. */
+/** A session with push, and all its requests. */
 async function connectWatched(options: ConnectOptions = {}): Promise<Watched> {
   const asked: string[] = []
   const watched: ConnectOptions['fetch'] = (url, init) => {
@@ -46,7 +46,7 @@ function headsIn(asked: readonly string[]): number {
   return asked.filter(target => target.startsWith('/coherence?')).length
 }
 
-test("others' writes are known without asking, and reads stay fresh longer than the staleness without a head", async () => {
+test("others' writes are known without a request, and reads stay fresh longer than the staleness without a head", async () => {
   const stalls = countStalls()
   const { db, asked } = await connectWatched({ staleness: 1000 })
   const position = await write(3)
@@ -56,11 +56,11 @@ test("others' writes are known without asking, and reads stay fresh longer than 
     expect(await db.bucket('shop/items').get('1')).toEqual({ i: 1 })
     await new Promise(resolve => setTimeout(resolve, 20))
   }
-  // One to begin with; without push it would be one a second. A machine that stalls may need one each time.
+  // One head at the start; without push it would be one a second. A machine that stalls may need one each time.
   expect(headsIn(asked)).toBeLessThanOrEqual(2 + stalls.end())
 })
 
-/** How often nothing was done here for long enough that what is known may have become too old. */
+/** How often nothing ran here for a time in which the known changes may have become too old. */
 function countStalls(): { end(): number } {
   let stalls = 0
   let lastMs = performance.now()
@@ -78,7 +78,7 @@ function countStalls(): { end(): number } {
   }
 }
 
-test('what is read all the time and changes is fetched before a read asks for it, and is then there for all', async () => {
+test('a hot object that changes is fetched before a read needs it, and is then in memory for all reads', async () => {
   const writer = await connect(server.url)
   open.push(writer)
   await writer.bucket<{ n: number }>('shop/items').put('hot', { n: 0 })
@@ -96,16 +96,16 @@ test('what is read all the time and changes is fetched before a read asks for it
       await new Promise(resolve => setTimeout(resolve, 2))
     }
   }
-  // On a machine that stalls, the change may not be held back for long enough.
+  // On a machine that stalls, the change may not be held back long enough.
   expect(fromMemory).toBeGreaterThanOrEqual(5)
 })
 
-test('what was fetched ahead and shown is not denied by a list that was not', async () => {
+test('a list does not contradict an object that was fetched ahead and shown', async () => {
   const writer = await connect(server.url)
   open.push(writer)
   await writer.bucket<{ n: number }>('shop/items').put('hot', { n: 0 })
   const slowLists: ConnectOptions['fetch'] = async (url, init) => {
-    // Those that are fetched ahead come later than the change is held back for.
+    // Requests that fetch ahead take longer than the change is held back.
     if (url.includes('shop/items?') && url.includes('at=')) await new Promise(resolve => setTimeout(resolve, 600))
     return fetch(url, init)
   }
@@ -121,7 +121,7 @@ test('what was fetched ahead and shown is not denied by a list that was not', as
   }
 })
 
-test('a session survives a restart of the server, and hears of what was written after it', async () => {
+test('a session survives a restart of the server, and learns of later writes', async () => {
   const { db } = await connectWatched()
   await write()
   await server.restart()
@@ -130,7 +130,7 @@ test('a session survives a restart of the server, and hears of what was written 
   expect(await db.bucket('shop/items').get('4')).toEqual({ i: 4 })
 })
 
-test('where the stream cannot be had, it is polled', async () => {
+test('without a stream, the client polls', async () => {
   const refusing: ConnectOptions['fetch'] = async (url, init) =>
     url.includes('/coherence/events') ? new Response('no streams here', { status: 501 }) : fetch(url, init)
   const db = await connect(server.url, { refresh: 'push', staleness: 200, fetch: refusing! })

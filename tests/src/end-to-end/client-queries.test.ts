@@ -1,4 +1,4 @@
-/** Queries of the client against a real server: what they find, what they depend on, and in transactions. */
+/** Queries of the client against a real server: what they find, what they depend on, and their role in transactions. */
 import { connect, type Database, type ReadEvent, versionOf } from '@freshet/client'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type MemoryServer, startMemoryServer } from './memory-server.js'
@@ -57,7 +57,7 @@ test('a query finds, sorts, pages, projects and explains', async () => {
   expect((await db.bucket('shop/none').query({})).items).toEqual([])
 })
 
-test('a result stays in memory until something that it depends on is written', async () => {
+test('a result stays in memory until data that it depends on is written', async () => {
   const books = db.bucket<Book>('shop/memory')
   await books.configure({ indexes: INDEXES })
   const query = { where: { category: 'art' } }
@@ -80,7 +80,7 @@ test('a result stays in memory until something that it depends on is written', a
   expect(await from()).toEqual([1, 'server'])
 })
 
-test('own writes are in the very next result, and a write of others in a current one', async () => {
+test("own writes are in the very next result, and others' writes in a current one", async () => {
   const [mine, other] = await Promise.all([connect(server.url, { staleness: 60_000 }), connect(server.url)])
   const query = { where: { category: 'own' } }
   await mine.bucket<Book>('shop/books').query(query)
@@ -94,7 +94,7 @@ test('own writes are in the very next result, and a write of others in a current
   other.close()
 })
 
-test('a result that depends on an index that is dropped is not believed any longer than that', async () => {
+test('a result that depends on a dropped index is used no longer than the index exists', async () => {
   const books = db.bucket<Book>('shop/dropped')
   await books.configure({ indexes: INDEXES })
   await books.put('1', book('art', 1))
@@ -109,7 +109,7 @@ test('a result that depends on an index that is dropped is not believed any long
   other.close()
 })
 
-test('a transaction sees its own writes in results, in their order, and cut where they should be', async () => {
+test('a transaction sees its own writes in results, in order, and with the limit applied', async () => {
   const books = db.bucket<Book>('shop/overlaid')
   await books.configure({ indexes: INDEXES })
   for (const price of [10, 20, 30, 40]) await books.put(`b${price}`, book('art', price))
@@ -137,7 +137,7 @@ test('a transaction sees its own writes in results, in their order, and cut wher
   )
 })
 
-test('a transaction that relies on a result is refused if it has changed, and not if others have', async () => {
+test('a transaction that relies on a result is refused if that result has changed, and not if others have', async () => {
   const books = db.bucket<Book>('shop/relied')
   await books.configure({ indexes: INDEXES })
   await books.put('1', book('art', 1))
@@ -158,7 +158,7 @@ test('a transaction that relies on a result is refused if it has changed, and no
   expect(await attempt(() => books.configure({ indexes: null }))).toBe('COMMIT_CONFLICT')
 })
 
-test('what cannot be asked is refused as the server says', async () => {
+test("an invalid query is refused with the server's message", async () => {
   const books = db.bucket<Book>('shop/books')
   await expect(books.query({ where: { price: {} } })).rejects.toMatchObject({ code: 'QUERY_INVALID' })
   await expect(books.query({ limit: 0 })).rejects.toMatchObject({ code: 'QUERY_INVALID' })
@@ -169,9 +169,9 @@ test('filters are typed by the fields of the objects', async () => {
   const books = db.bucket<Book>('shop/books')
   // @ts-expect-error: a price is a number.
   const wrong = books.query({ where: { price: 'ten' } })
-  // @ts-expect-error: there is no such field.
+  // @ts-expect-error: this field does not exist.
   const unknown = books.query({ where: { prise: 10 } })
-  // @ts-expect-error: nor can it be sorted by.
+  // @ts-expect-error: it cannot be sorted by, either.
   const unsorted = books.query({ sort: 'prise' })
   expect((await Promise.all([wrong, unknown])).map(({ items }) => items.length)).toEqual([0, 0])
   expect((await unsorted).items.length).toBeGreaterThan(0)

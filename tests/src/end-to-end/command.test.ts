@@ -1,4 +1,4 @@
-/** The `freshet` command: what it takes, what it refuses and how, and how it stops. */
+/** The `freshet` command: what it accepts, what it refuses and how, and how it stops. */
 import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -15,7 +15,7 @@ let data: string
 
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'freshet-command-'))
-  // Others must be able to pass through it: some tests run the command as another user.
+  // Other users need access: some tests run the command as another user.
   chmodSync(folder, 0o755)
   data = join(folder, 'data')
 })
@@ -27,19 +27,19 @@ afterEach(async () => {
 
 describe('a wrong command line or configuration', () => {
   test.each([
-    [['serv'], '"serv" is no command. Did you mean "serve"?'],
-    [['dev', '--prot', '1'], '--prot is no option. Did you mean --port?'],
-    [['dev', '7700'], '"7700" is one word too many. Options begin with two dashes.'],
-    [['dev', '--port', '99999'], '--port takes a port from 0 (any that is free) to 65535, not "99999".'],
+    [['serv'], '"serv" is not a command. Did you mean "serve"?'],
+    [['dev', '--prot', '1'], '--prot is not an option. Did you mean --port?'],
+    [['dev', '7700'], 'There is no argument "7700". Options begin with two dashes.'],
+    [['dev', '--port', '99999'], '--port takes a port from 0 (any free port) to 65535, not "99999".'],
     [['serve', '--durability', 'dsik'], '--durability takes disk or relaxed, not "dsik". Did you mean "disk"?'],
     [['serve', '--workers', '0'], '--workers takes a whole number from 1 to 256, not "0".'],
-    [['serve', '--config', 'no.json'], 'The config file no.json is not there. Correct --config, or leave it out.'],
+    [['serve', '--config', 'no.json'], 'The config file no.json does not exist. Correct --config, or leave it out.'],
   ])('%j is refused in one line, with exit code 2', async (args, line) => {
     expect(await runFreshet(args, { cwd: folder })).toEqual({ exitCode: 2, output: '', errors: `${line}\n` })
   })
 
   test.each([
-    ['{ "prot": 1 }', 'freshet.json has the key "prot", which is no option. Did you mean "port"?\n'],
+    ['{ "prot": 1 }', 'freshet.json has the key "prot", which is not an option. Did you mean "port"?\n'],
     ['[]', 'The config file freshet.json must hold one object, such as { "port": 7700 }.\n'],
     ['{', 'The config file freshet.json is not JSON: '],
     ['{"port":1,"port":2}', 'The config file freshet.json has "port" twice in one object.'],
@@ -55,7 +55,7 @@ describe('a wrong command line or configuration', () => {
     const { exitCode, errors } = await runFreshet(['serve'], { environment: { FRESHET_PROT: '1' } })
     expect({ exitCode, errors }).toEqual({
       exitCode: 2,
-      errors: 'The variable FRESHET_PROT is no option. Did you mean FRESHET_PORT?\n',
+      errors: 'The variable FRESHET_PROT is not an option. Did you mean FRESHET_PORT?\n',
     })
   })
 })
@@ -73,7 +73,7 @@ describe('the configuration', () => {
     )
   }
 
-  test('is dumped with the origin of each value: flag over variable over file over default', async () => {
+  test('is dumped with the origin of each value: flags override variables, then the file, then defaults', async () => {
     writeFileSync(join(folder, 'freshet.json'), '{ "port": 1, "host": "a.example", "workers": 3, "lifetimeMs": "5m" }')
     const values = await dump(['--port', '3'], { FRESHET_PORT: '2', FRESHET_HOST: '0.0.0.0', PORT: '4' })
     expect(Object.fromEntries(values)).toMatchObject({
@@ -94,7 +94,7 @@ describe('the configuration', () => {
     expect((await runFreshet(['config'], { cwd: folder })).output).toMatch(/^The configuration is valid\./)
   })
 
-  test('from the environment is what the server uses', async () => {
+  test('from the environment reaches the server', async () => {
     const environment = { FRESHET_DATA: data, FRESHET_LOG_FORMAT: 'json', FRESHET_LOG_LEVEL: 'request' }
     const server = await startFreshet(['serve'], { environment })
     expect(server.output()).toContain(`"data":"${data}"`)
@@ -106,7 +106,7 @@ test('help and version go to standard output', async () => {
   expect((await runFreshet(['--version'])).output).toMatch(/^\d+\.\d+\.\d+\n$/)
 })
 
-test('dev says where it is and what to try, and puts samples into a new store only', async () => {
+test('dev prints its address and examples, and puts samples into a new store only', async () => {
   const server = await startFreshet(['dev', '--data', data])
   const lines = server.output().trimEnd().split('\n')
   expect(lines).toHaveLength(4)
@@ -120,17 +120,17 @@ test('dev says where it is and what to try, and puts samples into a new store on
   expect((await fetch(`${again.url}/db/shop/products/tea`)).status).toBe(404)
 })
 
-describe.each([1, 2])('with %i workers, what stands in the way is told in one line', workers => {
+describe.each([1, 2])('with %i workers, an obstacle is reported in one line', workers => {
   const serve = (...more: string[]) => ['serve', '--workers', String(workers), '--data', data, ...more]
 
-  test('a port that is taken', async () => {
+  test('a port in use', async () => {
     const taken = createServer().listen(0, '127.0.0.1')
     await once(taken, 'listening')
     const { port } = taken.address() as { port: number }
     const { exitCode, errors } = await runFreshet(serve('--port', String(port)))
     taken.close()
     expect(errors).toBe(
-      `Port ${port} is taken by another program. Choose another one: freshet serve --port ${(port % 65_535) + 1}\n`,
+      `Port ${port} is in use by another program. Choose another port: freshet serve --port ${(port % 65_535) + 1}\n`,
     )
     expect(exitCode).toBe(1)
   })
@@ -154,14 +154,14 @@ describe.each([1, 2])('with %i workers, what stands in the way is told in one li
 
   test('an address that this machine does not have', async () => {
     const { exitCode, errors } = await runFreshet(serve('--port', '7700', '--host', '192.0.2.1', '--insecure'))
-    expect(errors).toBe('This machine has no address 192.0.2.1 to listen at. Correct --host, or leave it out.\n')
+    expect(errors).toBe('This machine has no address 192.0.2.1 to listen on. Correct --host, or leave it out.\n')
     expect(exitCode).toBe(1)
   })
 
-  test('a folder that may not be written to', async () => {
+  test('a folder without write permission', async () => {
     mkdirSync(data)
     chmodSync(data, 0o555)
-    // To root everything may be written, so root becomes nobody.
+    // Root may write everywhere, so root switches to an unprivileged user.
     const options = process.getuid?.() === 0 ? { uid: 65_534 } : {}
     const { exitCode, errors } = await runFreshet(serve('--port', '0'), options)
     expect(errors).toMatch(new RegExp(`^.*${data}.* may not write.*\n$`))
@@ -181,7 +181,7 @@ describe.each([1, 2])('Ctrl-C with %i workers', workers => {
       status: response.statusCode,
       body: JSON.parse(await text(response)),
     }))
-    // Whoever is cut off is not an unhandled one.
+    // A write that is cut off must not be an unhandled rejection.
     answer.catch(() => undefined)
     sent.flushHeaders()
     await once(sent, 'continue')
@@ -220,11 +220,11 @@ describe.each([1, 2])('Ctrl-C with %i workers', workers => {
     expect((await server.ended).exitCode).toBe(0)
   })
 
-  test('a second time forces it', async () => {
+  test('a second Ctrl-C forces the exit', async () => {
     const server = await startFreshet(args())
     const workerPids = server.workers()
     const write = await beginWrite(server.url)
-    // Two that come together are one, handed on by npm; so it takes a while until one counts as the second.
+    // npm passes on two signals that come together as one, so it takes a while until one counts as the second.
     const isForced = () => {
       server.signal('SIGINT')
       return !isRunning(server.pid)
@@ -235,8 +235,8 @@ describe.each([1, 2])('Ctrl-C with %i workers', workers => {
     write.abandon()
   })
 
-  test('is not held up by a listener of events or an idle connection', async () => {
-    // Held up, it would be killed: it may take longer than that is waited for.
+  test('is not delayed by an event stream or an idle connection', async () => {
+    // If delayed, the server would be killed: stopping may take longer than the test waits for it.
     const server = await startFreshet([...args(), '--stop-ms-max', '10m'])
     const events = await fetch(`${server.url}/coherence/events`)
     expect(await server.stop()).toBe(0)
@@ -244,19 +244,19 @@ describe.each([1, 2])('Ctrl-C with %i workers', workers => {
   })
 })
 
-/** A small disk of its own; undefined where that may not be made. */
+/** Mounts a small disk; undefined without permission to mount. */
 function mountSmallDisk(at: string, sizeKib: number): (() => void) | undefined {
   try {
     mkdirSync(at)
     execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${sizeKib}k`, 'tmpfs', at], { stdio: 'ignore' })
     return () => execFileSync('umount', ['-l', at])
   } catch {
-    console.warn('Skipped: the test of a full disk, because only root may mount one.')
+    console.warn('Skipped: the test of a full disk, because only root can mount one.')
     return undefined
   }
 }
 
-test('a full disk refuses writes, goes on answering reads, and takes writes again when there is room', async context => {
+test('a full disk refuses writes, keeps answering reads, and accepts writes again with space', async context => {
   const disk = join(folder, 'disk')
   const unmount = mountSmallDisk(disk, 768)
   if (!unmount) return context.skip()
@@ -282,7 +282,7 @@ test('a full disk refuses writes, goes on answering reads, and takes writes agai
   }
 })
 
-test('a disk that is full from the start is told in one line', async context => {
+test('a disk that is full from the start is reported in one line', async context => {
   const disk = join(folder, 'disk')
   const unmount = mountSmallDisk(disk, 16)
   if (!unmount) return context.skip()
@@ -303,7 +303,7 @@ test('a disk that is full from the start is told in one line', async context => 
   }
 })
 
-test.each([['1'], ['2']])('with compact memory what was done is known, and no more, by %s workers', async workers => {
+test.each([['1'], ['2']])('with compact memory, %s workers know only that an operation was done', async workers => {
   const args = ['serve', '--data', data, '--workers', workers, '--operation-memory', 'compact']
   const send = async (url: string, key: string) => {
     const headers = { 'content-type': 'application/json', 'idempotency-key': key }

@@ -1,4 +1,4 @@
-/** The console's editor of objects when others write too, and with values that JavaScript would change. */
+/** The console's editor of objects when other clients write too, and with values that JavaScript would change. */
 import type { Page } from 'playwright-core'
 import { expect, test } from 'vitest'
 import { describeInChromium } from './chromium.js'
@@ -15,22 +15,22 @@ describeInChromium('the editor of the console', () => {
   const putText = (path: string, body: string) =>
     fetch(used.server.url + path, { method: 'PUT', headers: { 'content-type': 'application/json' }, body })
 
-  test('what somebody else has deleted is told of, and saved anew', async () => {
+  test('an object that another client deleted is reported, and can be saved again', async () => {
     await used.server.put('/db/shop/products/cup', { price: 1 })
     const page = await used.watched.open('#/data/shop/products/cup')
     await shows(page, '"price": 1')
     await fetch(`${used.server.url}/db/shop/products/cup`, { method: 'DELETE' })
-    await sees(page, 'Somebody has deleted it meanwhile.')
+    await sees(page, 'Another client has deleted it.')
     await page.getByLabel('Value, as JSON').fill('{"price": 2}')
     await page.getByRole('button', { name: 'Save' }).click()
-    await sees(page, 'Somebody has deleted it meanwhile. Save again to create it anew.')
+    await sees(page, 'Another client has deleted it. Save to create it again.')
     await page.getByRole('button', { name: 'Save' }).click()
     await sees(page, /Saved as version \d+/)
     expect(JSON.parse(await stored('/db/shop/products/cup'))).toEqual({ price: 2 })
     used.watched.forgive(/404|412/)
   })
 
-  test('numbers keep their digits, also those that JavaScript would round', async () => {
+  test('numbers keep their digits, even those that JavaScript would round', async () => {
     await putText('/db/shop/products/long', '{"n":12345678901234567890,"deep":[{"d":0.12345678901234567890}],"x":1.0}')
     const page = await used.watched.open('#/data/shop/products/long')
     await shows(page, '"n": 12345678901234567890')
@@ -43,7 +43,7 @@ describeInChromium('the editor of the console', () => {
     await shows(page, '"n": 12345678901234567890')
   })
 
-  test('they keep them when two changes are merged, and when they differ only beyond what JavaScript tells apart', async () => {
+  test("numbers keep their digits in a merge, even if they differ only beyond JavaScript's precision", async () => {
     await putText('/db/shop/products/merged', '{"theirs":10000000000000000001,"mine":1,"same":9007199254740993}')
     const page = await used.watched.open('#/data/shop/products/merged')
     await shows(page, '10000000000000000001')
@@ -51,7 +51,7 @@ describeInChromium('the editor of the console', () => {
     const value = page.getByLabel('Value, as JSON')
     await value.fill((await value.inputValue()).replace('"mine": 1', '"mine": 20000000000000000003'))
     await page.getByRole('button', { name: 'Save' }).click()
-    await sees(page, 'Somebody was faster.')
+    await sees(page, 'Another client was faster.')
     const row = page.locator('.conflict tr').filter({ has: page.getByRole('rowheader', { name: 'theirs' }) })
     expect(await row.textContent()).toContain('they changed it')
     await page.getByRole('button', { name: 'Merge' }).click()

@@ -1,4 +1,4 @@
-/** The console by somebody who is new to it, and by somebody who has no mouse. */
+/** The console for a new user, and for a user without a mouse. */
 import type { Page } from 'playwright-core'
 import { expect, test } from 'vitest'
 import { describeInChromium } from './chromium.js'
@@ -13,7 +13,7 @@ describeInChromium('the console without a mouse', () => {
     await page.keyboard.press('Enter')
   }
 
-  test('Enter in a field does what the button beside it does', async () => {
+  test('Enter in a field works like the button beside it', async () => {
     const page = await used.watched.open('#/data')
     await enter(page, 'Name', 'lab/things')
     await page.waitForURL(/#\/data\/lab\/things$/)
@@ -29,7 +29,7 @@ describeInChromium('the console without a mouse', () => {
     await sees(page, 'b1965')
   })
 
-  test('a name that no bucket can have is told of in the words of names', async () => {
+  test('an invalid bucket name is refused with the rules for names', async () => {
     const page = await used.watched.open('#/data')
     for (const name of ['things', 'Bad Name', '']) {
       await enter(page, 'Name', name)
@@ -38,20 +38,20 @@ describeInChromium('the console without a mouse', () => {
     }
   })
 
-  test('a page that is opened by its keys has the focus: the next Tab is in it', async () => {
+  test('a page opened by its keys has the focus: the next Tab stays in it', async () => {
     const page = await used.watched.open('#/logs')
     await page.getByRole('button', { name: 'Token' }).focus()
     await page.keyboard.press('g')
     await page.keyboard.press('q')
     await sees(page, 'What a filter finds')
     await expect.poll(() => page.evaluate(() => document.activeElement?.id)).toBe('main')
-    // Its controls come with its data.
+    // Its controls appear with its data.
     await page.locator('main :is(a[href], button:enabled, input:enabled, select:enabled):visible').first().waitFor()
     await page.keyboard.press('Tab')
     expect(await page.evaluate(() => document.activeElement?.closest('main') !== null)).toBe(true)
   })
 
-  test('the title of the tab names what is shown', async () => {
+  test('the title of the tab names the page', async () => {
     const page = await used.watched.open('#/data/shop/books/b1984')
     const titled = (title: string) => expect.poll(() => page.title(), { timeout: SEEN_MS_MAX }).toBe(title)
     await titled('shop/books/b1984 · Data · Freshet console')
@@ -60,7 +60,7 @@ describeInChromium('the console without a mouse', () => {
     await titled('Logs · Freshet console')
   })
 
-  test('an address of no page, or of one that this server has no use for, is said', async () => {
+  test('the address of an unknown page, or of one that this server does not have, is reported', async () => {
     for (const name of ['nonsense', 'shards']) {
       const page = await used.watched.open(`#/${name}`)
       await sees(page, `There is no page “${name}” on this server.`)
@@ -72,14 +72,14 @@ describeInChromium('the console without a mouse', () => {
   test('a new object without an id says what is missing', async () => {
     const page = await used.watched.open('#/data/shop/books')
     await page.getByRole('button', { name: 'New object' }).click()
-    await sees(page, 'Say which id it is to have.')
+    await sees(page, 'Enter an id for the new object.')
     await expectWellMade(page, 'data-no-id')
   })
 
-  test('that there are no rules leads to where that is explained', async () => {
+  test('the note about missing rules links to their explanation', async () => {
     const page = await used.watched.open()
     await page.getByRole('link', { name: 'no access rules' }).click()
-    await sees(page, 'everybody who reaches this server may do everything')
+    await sees(page, 'anyone who reaches it may do everything')
     await expectWellMade(page, 'access-from-badge')
   })
 })

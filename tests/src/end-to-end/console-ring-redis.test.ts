@@ -1,4 +1,4 @@
-/** The console's pages of nodes: a ring of three of Redis, of which nodes are killed and emptied; a Redis with a replica. */
+/** The console's pages of nodes: a ring of three Redis servers, some killed and emptied; and a Redis with a replica. */
 import { cpSync } from 'node:fs'
 import { openRedisStore } from '@freshet/engines/redis'
 import { DURABLE, type RunningRedis, startRedis } from '@freshet/engines/under-test/redis'
@@ -16,7 +16,7 @@ import {
 } from './console-scene.js'
 import { endFreshetProcesses } from './freshet-process.js'
 
-describeInChromium('the console of a server over several of Redis', () => {
+describeInChromium('the console of a server over several Redis servers', () => {
   const engines: RunningRedis[] = []
   let server: ConsoleServer
   const chromium = useChromium()
@@ -37,29 +37,29 @@ describeInChromium('the console of a server over several of Redis', () => {
   const eventually = (page: Page, node: RunningRedis) =>
     expect.poll(() => stateOf(page, node), { timeout: SEEN_MS_MAX })
 
-  test('shows which nodes of a ring are well, how far each is, and who has lost its memory', async () => {
+  test('shows which nodes of a ring are well, how far each is, and which has lost its memory', async () => {
     const nodes = [await start(), await start(), await start()]
     const [first, second, third] = nodes as [RunningRedis, RunningRedis, RunningRedis]
     server = await startConsoleServer({ flags: ['--store', `ring:${nodes.map(({ url }) => url).join(',')}`] })
     await server.put('/db/shop/products/tea', { price: 1 })
     const { open, close, complaints } = await watch(chromium.browser, server.url)
     const page = await open('#/ring')
-    await sees(page, '3 of 3 nodes vote, 2 are needed: it may lose 1.')
+    await sees(page, '3 of 3 nodes vote, 2 are needed: the ring can lose 1.')
     for (const node of nodes) await eventually(page, node).toMatch(/well.*up to date.*on disk/)
     expect(await page.locator('nav a[aria-current]').textContent()).toBe('Ring')
     await first.kill()
-    await sees(page, '2 of 3 nodes vote, 2 are needed: it may lose no other.')
+    await sees(page, '2 of 3 nodes vote, 2 are needed: the ring can lose no more.')
     for (let i = 0; i < 5; i++) await server.put('/db/shop/products/tea', { price: i })
     await eventually(page, first).toMatch(/does not answer.*[1-9]\d* records behind/)
     await eventually(page, second).toMatch(/well.*up to date/)
-    // That it goes on not to answer is no news.
+    // The page does not repeat that the node still does not answer.
     expect(await stateOf(page, first)).not.toMatch(/does not answer.*does not answer/)
     await page.setViewportSize({ width: 1280, height: 480 })
     await photograph(page, 'ring')
     await expectWellMade(page, 'ring')
     await first.restart()
     await eventually(page, first).toMatch(/well.*up to date/)
-    // Empty, it would be rebuilt at once: it comes back with what somebody may miss.
+    // An empty node would be rebuilt at once, so it comes back with data that another store may miss.
     const other = await start()
     const store = await openRedisStore({ url: other.url, onWarning: () => undefined })
     await store.commit({ writes: [{ key: 'other/things/1', contentType: 'text/plain', body: Buffer.from('mine') }] })
@@ -69,7 +69,7 @@ describeInChromium('the console of a server over several of Redis', () => {
     await third.empty()
     cpSync(other.folder, third.folder, { recursive: true })
     await third.restart()
-    await eventually(page, third).toMatch(/has lost its memory/)
+    await eventually(page, third).toMatch(/has lost its data/)
     await second.kill()
     await sees(page, /1 of 3 nodes vote, 2 are needed: nothing is read or written/)
     await page.reload()
@@ -78,7 +78,7 @@ describeInChromium('the console of a server over several of Redis', () => {
     expect(complaints.filter(text => !/503|Failed to load/.test(text))).toEqual([])
   })
 
-  test('shows who answers where there are replicas, and which is left alone', async () => {
+  test('with replicas, shows which node answers, and which is left alone', async () => {
     const primary = await start()
     const replica = await start({ ...DURABLE, replicaof: `127.0.0.1 ${primary.port}` })
     const store = `${primary.url}?replicas=127.0.0.1:${replica.port}`

@@ -1,7 +1,7 @@
 /**
- * A server with something of everything that the console shows, and a browser that notes what goes wrong in it.
+ * A server with data of every kind that the console shows, and a browser that records errors.
  *
- * With the name of a folder in FRESHET_SCREENSHOTS, pictures of the console are put there.
+ * If FRESHET_SCREENSHOTS names a folder, pictures of the console are saved there.
  */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -11,7 +11,7 @@ import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { expect } from 'vitest'
 import { type FreshetProcess, startFreshet } from './freshet-process.js'
 
-/** For a busy machine. */
+/** Long enough for a busy machine. */
 export const SEEN_MS_MAX = 30_000
 
 export const SCREENSHOTS: string | undefined = process.env.FRESHET_SCREENSHOTS
@@ -34,9 +34,9 @@ export interface ConsoleServerOptions {
   readonly secret?: string
   readonly caches?: readonly unknown[]
   readonly flags?: readonly string[]
-  /** More of a config file. */
+  /** Additional members of a config file. */
   readonly config?: object
-  /** Called with that file before the server is started. */
+  /** Called with that file before the server starts. */
   readonly prepare?: (file: string) => Promise<void>
 }
 
@@ -68,7 +68,7 @@ export async function startConsoleServer(options: ConsoleServerOptions = {}): Pr
   }
 }
 
-/** Objects of every kind, an index, a schema and the task that checks it, counters, somebody who came too late. */
+/** Objects of every kind, an index, a schema and the task that checks it, counters, and a write that came too late. */
 export async function fill({ put, url }: ConsoleServer): Promise<void> {
   await put('/db/shop/books', { kind: 'object', indexes: [{ name: 'by-year', fields: ['year'] }] })
   for (const year of [1949, 1965, 1984, 1999, 2011]) await put(`/db/shop/books/b${year}`, { title: `Of ${year}`, year })
@@ -99,11 +99,11 @@ export async function fill({ put, url }: ConsoleServer): Promise<void> {
 
 export interface Watched {
   readonly context: BrowserContext
-  /** What the browser complained about. */
+  /** The errors that the browser reported. */
   readonly complaints: string[]
   readonly hosts: Set<string>
   open(path?: string): Promise<Page>
-  /** It complains of every refusal, also of those that a test provokes. */
+  /** Ignores matching errors: the browser reports every refusal, including those that a test provokes. */
   forgive(pattern: RegExp): void
   close(): Promise<void>
 }
@@ -147,7 +147,7 @@ export async function photograph(page: Page, name: string, fullPage = false): Pr
   if (SCREENSHOTS) await page.screenshot({ path: join(SCREENSHOTS, `${name}.png`), fullPage })
 }
 
-/** What axe-core finds wrong, by its rules for WCAG and good practice. */
+/** The violations that axe-core finds, by its rules for WCAG and good practice. */
 export async function violationsOf(page: Page): Promise<readonly string[]> {
   await page.evaluate(AXE)
   return page.evaluate(async () => {
@@ -161,7 +161,7 @@ export async function violationsOf(page: Page): Promise<readonly string[]> {
   })
 }
 
-/** In both colours, on a phone and on a desk: nothing is wrong by axe-core, and nothing is wider than the screen. */
+/** In both colour schemes, on a phone and on a desktop: axe-core finds nothing, and nothing is wider than the screen. */
 export async function expectWellMade(page: Page, name: string): Promise<void> {
   for (const colorScheme of ['light', 'dark'] as const) {
     await page.emulateMedia({ colorScheme })

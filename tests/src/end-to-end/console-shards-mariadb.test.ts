@@ -1,4 +1,4 @@
-/** The console's page of shards, over two of them in a real MariaDB. */
+/** The console's page of shards, over two shards in a real MariaDB. */
 import { endMariadb, startMariadb } from '@freshet/engines/under-test/start-mariadb'
 import { createConnection } from 'mariadb'
 import { afterAll, expect, test } from 'vitest'
@@ -28,7 +28,7 @@ describeInChromium('the console of a server with shards', () => {
 
   afterAll(endMariadb)
 
-  test('says how far each is, asks all of them, is accessible and fits a phone', async () => {
+  test('shows the position of each shard, queries all of them, is accessible and fits a phone', async () => {
     const { open, complaints, close } = await watch(served.browser, served.server.url)
     const page = await open('#/shards')
     await expect.poll(() => page.locator('h1').textContent(), { timeout: SEEN_MS_MAX }).toBe('Shards')

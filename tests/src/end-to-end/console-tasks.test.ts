@@ -1,4 +1,4 @@
-/** The console's page of tasks: a migration that gets stuck is cancelled there, or resumed when what was wrong is put right. */
+/** The console's page of tasks: a stuck migration is cancelled there, or resumed once the cause is fixed. */
 import type { Task } from '@freshet/client'
 import type { Page } from 'playwright-core'
 import { beforeEach, expect, test } from 'vitest'
@@ -15,7 +15,7 @@ describeInChromium('a migration that got stuck', () => {
     page = await (await watch(served.browser, served.server.url)).open('#/tasks')
   })
 
-  /** It renames a field, and cannot make one object fit. */
+  /** A migration that renames a field, and cannot convert one object. */
   async function getStuck(bucket: string): Promise<void> {
     for (let i = 0; i < 9; i++) await served.server.put(`/db/shop/${bucket}/${i}`, { title: i === 5 ? 7 : `t${i}` })
     const migration = { name: `names-of-${bucket}`, steps: [{ rename: '/title', to: '/name' }] }
@@ -24,7 +24,7 @@ describeInChromium('a migration that got stuck', () => {
   }
 
   const rowOf = (bucket: string) => page.locator('.task', { hasText: `names-of-${bucket}` })
-  /** Resolves when the server has it running again. */
+  /** Resolves when the server runs it again. */
   async function resume(bucket: string): Promise<void> {
     const answered = page.waitForResponse(answer => answer.url().includes('/tasks/') && answer.ok())
     await rowOf(bucket).getByRole('button', { name: 'Resume' }).click()
@@ -38,12 +38,12 @@ describeInChromium('a migration that got stuck', () => {
 
   const settingsOf = async (bucket: string) => (await fetch(`${served.server.url}/db/shop/${bucket}?settings`)).json()
 
-  test('is resumed when the object that did not fit is put right', async () => {
+  test('is resumed once the object that did not fit is corrected', async () => {
     await getStuck('books')
     expect(await rowOf('books').textContent()).toContain('/db/shop/books/5')
     await expectWellMade(page, 'tasks')
     await resume('books')
-    // Once more: until then the page may show that it has failed before.
+    // Polls again: until then the page may show the earlier failure.
     await expect.poll(() => stateOf('books')).toBe('failed')
     await served.server.put('/db/shop/books/5', { name: 'seven' })
     await resume('books')

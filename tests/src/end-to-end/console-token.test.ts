@@ -5,18 +5,18 @@ import { describeInChromium } from './chromium.js'
 import { SEEN_MS_MAX, sees, watch } from './console-scene.js'
 import { serveConsole } from './use-console.js'
 
-/** More than a browser keeps connections to one host. */
+/** More than a browser's connections to one host. */
 const REFUSALS = 8
-/** A page that is open already has all it shows by then. */
+/** By then, an open page has everything that it shows. */
 const EXPIRES_MS = 10_000
 
-describeInChromium('the console of somebody whose token expires', () => {
+describeInChromium('the console when its token expires', () => {
   const secret = 'a secret of at least thirty-two bytes'
   const tokenFor = (expiresMs: number) =>
     signToken({ secret, claims: { sub: 'root', role: 'admin' }, audience: 'freshet', expiresMs })
   const served = serveConsole({ rules: 'admin if claim.role == "admin"\n', secret })
 
-  test('holds no connection for it, and goes on with the next token', async () => {
+  test('holds no connection open, and continues with the next token', async () => {
     const { context } = await watch(served.browser, served.server.url)
     const page = await context.newPage()
     const open = new Set<unknown>()
@@ -34,7 +34,7 @@ describeInChromium('the console of somebody whose token expires', () => {
     }
     await page.goto(`${served.server.url}/console`)
     await dialog.waitFor()
-    // Only now, since it is not long until it expires.
+    // Only now, because it expires soon.
     await use(await tokenFor(EXPIRES_MS))
     await sees(page, 'Requests a second')
     await expect.poll(() => open.size, { timeout: SEEN_MS_MAX }).toBe(1)

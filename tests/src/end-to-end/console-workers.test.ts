@@ -1,4 +1,4 @@
-/** What the console shows of late is that of all workers, whichever of them is asked. */
+/** The console's recent data covers all workers, whichever of them answers. */
 import { request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -20,7 +20,7 @@ afterAll(async () => {
   await endFreshetProcesses()
 })
 
-/** Over a connection of its own, which any worker may take. */
+/** Over a new connection, which any worker may take. */
 async function ask(
   path: string,
   init: { method?: string; headers?: Record<string, string>; body?: string } = {},
@@ -33,7 +33,7 @@ async function ask(
   })
 }
 
-/** Without those of a worker that is not heard of for a second. */
+/** Leaves out the items of a worker that has been silent for a second. */
 async function items(path: string): Promise<readonly Item[]> {
   return (JSON.parse(await ask(path)) as { items: readonly Item[] }).items
 }
@@ -54,7 +54,7 @@ test('conflicts', async () => {
   for (let i = 0; i < 6; i++) await expect.poll(() => items('/conflicts')).toHaveLength(12)
 })
 
-test('a worker that died is told of by the first process', async () => {
+test('the first process reports a worker that died', async () => {
   process.kill(server.process.workers()[0]!, 'SIGKILL')
   await expect
     .poll(async () => (await items('/logs').catch(() => [])).map(({ message }) => message))

@@ -1,4 +1,4 @@
-/** The console in a real browser: every page of it, in both colours, with values and people that mean no good. */
+/** The console in a real browser: every page, in both colour schemes, with hostile values and users. */
 import { gzipSync } from 'node:zlib'
 import { listConsoleFiles } from '@freshet/console'
 import { signToken } from '@freshet/server'
@@ -23,12 +23,12 @@ const ALL_BYTES_MAX = 200_000
 
 interface Shown {
   readonly name: string
-  /** Below #/. */
+  /** The path below #/. */
   readonly path: string
   readonly text: string | RegExp
 }
 
-/** Every page of the menu, and what must be on it. */
+/** Every page of the menu, and a text on it. */
 const PAGES: readonly Shown[] = [
   { name: 'Overview', path: 'overview', text: 'Requests a second' },
   { name: 'Data', path: 'data/shop/books', text: 'b1984' },
@@ -45,7 +45,7 @@ const PAGES: readonly Shown[] = [
 ]
 
 describeInChromium('the console', () => {
-  // Nobody listens there: the page has something to show, and nobody is told of anything.
+  // Nothing listens there: the page has something to show, and no cache is notified.
   const used = useConsole({ isFilled: true, caches: [{ name: 'edge', kind: 'varnish', url: 'http://127.0.0.1:9' }] })
 
   afterEach(() => {
@@ -53,7 +53,7 @@ describeInChromium('the console', () => {
     expect([...used.watched.hosts].filter(host => !own.includes(host))).toEqual([])
   })
 
-  test('the menu has every page, and the keyboard alone reaches each', async () => {
+  test('the menu has every page, and each can be reached by keyboard alone', async () => {
     const page = await used.watched.open()
     const names = await page.locator('nav a').allTextContents()
     expect(names).toEqual([...new Set(PAGES.map(({ name }) => name))])
@@ -69,7 +69,7 @@ describeInChromium('the console', () => {
   })
 
   for (const colorScheme of ['light', 'dark'] as const) {
-    test(`every page is accessible, fits a phone and says what it should: ${colorScheme}`, async () => {
+    test(`every page is accessible, fits a phone and shows its text: ${colorScheme}`, async () => {
       const phone = await watch(used.browser, used.server.url, { colorScheme, width: 360, height: 740 })
       const page = await phone.open()
       for (const { path, text } of PAGES) {
@@ -90,7 +90,7 @@ describeInChromium('the console', () => {
     })
   }
 
-  test('what the first view loads is small, and so is all of it', async () => {
+  test('the first view loads little, and the whole console is small', async () => {
     const page = await used.watched.open()
     await sees(page, 'Milliseconds')
     await expect.poll(() => page.locator('.legend b').first().textContent(), { timeout: SEEN_MS_MAX }).not.toBe('–')
@@ -109,7 +109,7 @@ describeInChromium('the console', () => {
     expect(all).toBeLessThan(ALL_BYTES_MAX)
   })
 
-  test('the figures of the overview move while others read and write', async () => {
+  test('the figures of the overview change while others read and write', async () => {
     const page = await used.watched.open()
     await sees(page, 'Commits a second')
     const writes = setInterval(() => void used.server.put('/db/shop/products/mug', { price: Math.random() }), 50)
@@ -147,17 +147,17 @@ describeInChromium('the console', () => {
     expect(await page.evaluate(() => 'wasRun' in globalThis)).toBe(false)
   })
 
-  test('an object is created, changed and deleted; its history tells of it', async () => {
+  test('an object is created, changed and deleted; its history shows it', async () => {
     const page = await used.watched.open('#/data/shop/products')
     await page.getByLabel('New id').fill('scale')
     await page.keyboard.press('Enter')
-    await sees(page, 'It is not there yet.')
+    await sees(page, 'It does not exist yet.')
     await page.getByLabel('Value, as JSON').fill('{"price": 3}')
     await page.getByRole('button', { name: 'Save' }).click()
     await sees(page, /Saved as version \d+/)
     await page.getByLabel('Value, as JSON').fill('{"price": 4')
     await page.getByRole('button', { name: 'Save' }).click()
-    await sees(page, /This is no JSON/)
+    await sees(page, /This is not JSON/)
     await page.getByLabel('Value, as JSON').fill('{"price": 4}')
     await page.keyboard.press('Control+Enter')
     await expect.poll(() => page.locator('table tbody tr').count(), { timeout: SEEN_MS_MAX }).toBe(2)
@@ -174,7 +174,7 @@ describeInChromium('the console', () => {
     used.watched.forgive(/404/)
   })
 
-  test('text in a bucket of bytes is shown, changed and checked; what is no text is told of', async () => {
+  test('text in a bucket of bytes is shown, changed and checked; bytes that are not text are reported', async () => {
     await used.server.put('/db/shop/pictures/note', {}, { 'content-type': 'text/plain' })
     await used.server.put('/db/shop/pictures/dot', {}, { 'content-type': 'image/png' })
     const page = await used.watched.open('#/data/shop/pictures')
@@ -184,7 +184,7 @@ describeInChromium('the console', () => {
     await used.server.put('/db/shop/pictures/note', { by: 'another' }, { 'content-type': 'text/plain' })
     await text.fill(HOSTILE)
     await page.getByRole('button', { name: 'Save' }).click()
-    await sees(page, /Somebody was faster/)
+    await sees(page, /Another client was faster/)
     await page.reload()
     await expect.poll(() => text.inputValue(), { timeout: SEEN_MS_MAX }).toBe('{"by":"another"}')
     await text.fill(HOSTILE)
@@ -196,14 +196,14 @@ describeInChromium('the console', () => {
     used.watched.forgive(/412/)
   })
 
-  test('who comes too late is shown both sides, merges, and loses nothing', async () => {
+  test('a user who saves too late is shown both sides, merges, and loses nothing', async () => {
     await used.server.put('/db/shop/products/lamp', { name: 'Lamp', price: 20, colour: 'red' })
     const page = await used.watched.open('#/data/shop/products/lamp')
     await expect.poll(() => valueIn(page), { timeout: SEEN_MS_MAX }).toContain('"price": 20')
     await used.server.put('/db/shop/products/lamp', { name: 'Lamp', price: 25, colour: 'blue', stock: 3 })
     await page.getByLabel('Value, as JSON').fill('{"name": "Big lamp", "price": 30, "colour": "red"}')
     await page.getByRole('button', { name: 'Save' }).click()
-    await sees(page, 'Somebody was faster.')
+    await sees(page, 'Another client was faster.')
     expect(await violationsOf(page)).toEqual([])
     const row = (field: string) => page.locator('.conflict tr', { hasText: field }).textContent()
     await photograph(page, 'conflict')
@@ -224,12 +224,12 @@ describeInChromium('the console', () => {
     used.watched.forgive(/412/)
   })
 
-  test('what somebody else writes meanwhile is told of', async () => {
+  test('a concurrent write by another client is reported', async () => {
     await used.server.put('/db/shop/products/pot', { price: 1 })
     const page = await used.watched.open('#/data/shop/products/pot')
     await expect.poll(() => valueIn(page), { timeout: SEEN_MS_MAX }).toContain('"price": 1')
     await used.server.put('/db/shop/products/pot', { price: 2 })
-    await sees(page, /Somebody has written it meanwhile/)
+    await sees(page, /Another client has written it/)
     await page.getByRole('button', { name: 'Show it' }).click()
     await expect.poll(() => valueIn(page), { timeout: SEEN_MS_MAX }).toContain('"price": 2')
   })
@@ -257,7 +257,7 @@ describeInChromium('the console', () => {
     await expect.poll(() => tea.textContent(), { timeout: SEEN_MS_MAX }).toBe(`${before + 1}`)
   })
 
-  test('a schema that objects do not fit is refused with what is wrong; one that they fit is taken', async () => {
+  test('a schema that objects violate is refused with the violations; one that they satisfy is accepted', async () => {
     await used.server.put('/db/shop/plants/fern', { height: 3 })
     const page = await used.watched.open('#/schema/shop/plants')
     const settings = page.getByLabel(/^Settings, as JSON/)
@@ -288,7 +288,7 @@ describeInChromium('the console', () => {
     used.watched.forgive(/409|412/)
   })
 
-  test('code that does not end is stopped, and mistakes are told; the page itself evaluates nothing', async () => {
+  test('code that does not end is stopped, and mistakes are reported; the page itself evaluates nothing', async () => {
     const page = await used.watched.open('#/javascript')
     const run = async (code: string) => {
       await page.getByLabel(/^Code;/).fill(code)
@@ -312,7 +312,7 @@ describeInChromium('the console', () => {
     used.watched.forgive(/Content Security Policy/)
   })
 
-  test('the colours can be chosen, and stay', async () => {
+  test('the colour scheme can be chosen, and is remembered', async () => {
     const page = await used.watched.open()
     const ground = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor)
     const before = await ground()
@@ -341,7 +341,7 @@ bucket shop/orders
     await server.put('/db/shop/orders/7', { owner: 'ann' }, { authorization })
   })
 
-  test('asks for a token, shows nothing before, believes no other, and forgets it with the tab', async () => {
+  test('asks for a token, shows nothing before, accepts no other, and forgets it with the tab', async () => {
     const { context } = await watch(served.browser, served.server.url)
     const page = await context.newPage()
     await page.goto(`${served.server.url}/console#/data/shop/orders`)
@@ -350,7 +350,7 @@ bucket shop/orders
     expect(await page.locator('main').textContent()).toBe('')
     expect(await violationsOf(page)).toEqual([])
     for (const [token, answer] of [
-      ['rubbish', 'does not believe'],
+      ['rubbish', 'does not accept'],
       [await tokenOf({ sub: 'ann' }), 'do not make its bearer an administrator'],
     ] as const) {
       await dialog.getByLabel('Token').fill(token)
@@ -368,7 +368,7 @@ bucket shop/orders
     expect(await page.locator('main').textContent()).not.toContain('owner')
     await page.keyboard.press('Escape')
     await sees(page, /This needs a token/)
-    // It goes on asking for figures, and asks nobody for a token again.
+    // The page keeps requesting figures, and does not ask for a token again.
     for (let i = 0; i < 2; i++)
       await page.waitForResponse(answer => answer.url().endsWith('/metrics') && answer.status() === 401)
     expect(await dialog.count()).toBe(0)
@@ -380,7 +380,7 @@ bucket shop/orders
     await context.close()
   })
 
-  test('tells what somebody may do, by the rules in effect and by others', async () => {
+  test('shows what a user may do, by the rules in effect and by other rules', async () => {
     const { context } = await watch(served.browser, served.server.url)
     await context.addInitScript(
       token => sessionStorage.setItem('freshet-console-token', token),
@@ -414,7 +414,7 @@ function valueIn(page: Page): Promise<string> {
   return page.getByLabel('Value, as JSON').inputValue()
 }
 
-test('a server that is told to has no console', async () => {
+test('a server can run without the console', async () => {
   const server = await startConsoleServer({ flags: ['--no-console'] })
   expect((await fetch(`${server.url}/console`)).status).toBe(404)
   await server.stop()

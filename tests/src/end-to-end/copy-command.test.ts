@@ -1,4 +1,4 @@
-/** `freshet copy`: from a folder into PostgreSQL, on to Redis while a server writes, and back; killed meanwhile. */
+/** `freshet copy`: from a folder into PostgreSQL, on to Redis while a server writes, and back; killed during the copy. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:fs'
@@ -39,7 +39,7 @@ async function copy(from: string, to: string) {
 }
 
 describe.skipIf(isLeftOut)('freshet copy', () => {
-  test('takes all there is from one store to another, and another', async () => {
+  test('copies everything from one store to another, and on to a third', async () => {
     const [postgres, redis] = [await startPostgres(), await startRedis({ settings: DURABLE })]
     toStop.push(postgres, redis)
     const data = join(folder, 'data')
@@ -58,7 +58,7 @@ describe.skipIf(isLeftOut)('freshet copy', () => {
     await first.stop()
 
     expect(await copy(data, postgres.url)).toMatchObject({ repaired: 0 })
-    // Again: nothing is left to do.
+    // A second run finds nothing to copy.
     expect(await copy(data, postgres.url)).toMatchObject({ copied: 0, repaired: 0 })
 
     // On to Redis, while a server over PostgreSQL takes writes, and the first try is killed.
@@ -81,7 +81,7 @@ describe.skipIf(isLeftOut)('freshet copy', () => {
     reader.close()
   })
 
-  test('takes a folder to an engine while a server has it open, and all that is written until it is stopped', async () => {
+  test('copies a folder to an engine while a server has it open, with all writes until it is stopped', async () => {
     const redis = await startRedis({ settings: DURABLE })
     toStop.push(redis)
     const data = join(folder, 'data')
@@ -99,19 +99,22 @@ describe.skipIf(isLeftOut)('freshet copy', () => {
     await expect.poll(async () => inTarget('8')).toBeUndefined()
     expect(Buffer.from((await inTarget('7'))!).toString()).toBe('{"n":-7}')
 
-    // The last write, the server's end and Ctrl-C in one breath: it is there all the same.
+    // The last write, the server's end and Ctrl-C at nearly the same time: the write is copied all the same.
     await products.put('last', { n: 1 })
     db.close()
     await server.stop()
-    expect(await following.stop()).toMatchObject({ exitCode: 0, errors: expect.stringContaining('Stopped. All that') })
+    expect(await following.stop()).toMatchObject({
+      exitCode: 0,
+      errors: expect.stringContaining('Stopped. The target has everything'),
+    })
     expect(Buffer.from((await inTarget('last'))!).toString()).toBe('{"n":1}')
     await target.close()
     expect(await copy(data, redis.url)).toMatchObject({ copied: 0, repaired: 0 })
   })
 
-  test('takes two stores, and an empty one to copy into', async () => {
+  test('requires two stores, and an empty target', async () => {
     expect(await runFreshet(['copy', '--from', 'a'])).toMatchObject({ exitCode: 2 })
-    const refused = await runFreshet(['copy', '--from', folder, '--to', 'postgres://nobody@127.0.0.1:1/none'])
+    const refused = await runFreshet(['copy', '--from', folder, '--to', 'postgres://user@127.0.0.1:1/none'])
     expect(refused.exitCode).toBe(1)
     expect(refused.errors.split('\n').length).toBe(2)
     const compact = ['serve', '--store', 'redis://127.0.0.1:1', '--workers', '1', '--operation-memory', 'compact']
@@ -130,44 +133,44 @@ describe('freshet copy between folders', () => {
   }
   const run = (from: string, to: string) => runFreshet(['copy', '--from', from, '--to', to], { cwd: folder })
 
-  test('refuses a folder by another name of it, and one without a store, and makes nothing', async () => {
+  test('refuses the same folder under another name, and a folder without a store, and creates nothing', async () => {
     await fill(join(folder, 'data'))
     symlinkSync(join(folder, 'data'), join(folder, 'link'))
     for (const to of ['./data/', 'link']) {
       expect(await run('data', to)).toEqual({
         exitCode: 2,
         output: '',
-        errors: '--from and --to are one and the same store. Choose another one to copy into.\n',
+        errors: '--from and --to name the same store. Choose another one to copy into.\n',
       })
     }
     const none = await run('none', 'new')
     expect([none.exitCode, none.errors.includes('The store at none')]).toEqual([1, true])
-    const unreachable = await run('data', 'postgres://nobody@127.0.0.1:1/none')
+    const unreachable = await run('data', 'postgres://user@127.0.0.1:1/none')
     expect([unreachable.exitCode, unreachable.errors.includes('127.0.0.1:1/none')]).toEqual([1, true])
-    expect((await run('data', 'postgress://nobody:secret@host/none')).exitCode).toBe(2)
+    expect((await run('data', 'postgress://user:secret@host/none')).exitCode).toBe(2)
     expect(readdirSync(folder).sort()).toEqual(['data', 'link'])
   })
 
-  test.skipIf(isLeftOut)('says that it goes on when a target that is full has room again, and does', async () => {
+  test.skipIf(isLeftOut)('says that it continues once a full target has space again, and does', async () => {
     await fill(join(folder, 'data'))
     const redis = await startRedis({ settings: { ...DURABLE, maxmemory: '4mb' } })
     toStop.push(redis)
     const full = await run('data', redis.url)
     expect(full.exitCode).toBe(1)
     expect(full.errors).toContain('no memory left')
-    expect(full.errors).toContain('What was copied is kept: the same command goes on from there.')
+    expect(full.errors).toContain('What was copied is kept: run the same command to continue from there.')
     const line = createConnection(redis.port, '127.0.0.1').end('CONFIG SET maxmemory 0\r\nQUIT\r\n')
     expect(await text(line)).toContain('+OK')
     expect((await copy(join(folder, 'data'), redis.url)).compared).toBe(201)
   })
 })
 
-test.skipIf(isLeftOut)('freshet doctor --store tells what an engine could lose, and what to change', async () => {
+test.skipIf(isLeftOut)('freshet doctor --store reports what an engine could lose, and what to change', async () => {
   const [postgres, redis] = [await startPostgres(), await startRedis()]
   toStop.push(postgres, redis)
   const well = await runFreshet(['doctor', '--store', postgres.url])
   expect([well.exitCode, well.errors]).toEqual([0, ''])
-  expect(well.output).toMatch(/what is acknowledged is on disk; it answers in [0-9.]+ ms\.\nNothing to change\.\n$/)
+  expect(well.output).toMatch(/acknowledged writes are on disk; it answers in [0-9.]+ ms\.\nNothing to change\.\n$/)
   const ill = await runFreshet(['doctor', '--store', redis.url, '--json'])
   expect(ill.exitCode).toBe(1)
   const { durability, warnings } = JSON.parse(ill.output) as { durability: string; warnings: string[] }
@@ -178,7 +181,7 @@ test.skipIf(isLeftOut)('freshet doctor --store tells what an engine could lose, 
   const replicated = await runFreshet(['doctor', '--store', `${postgres.url}?replicas=${hosts}`])
   expect(replicated.exitCode).toBe(1)
   expect(replicated.output).toMatch(new RegExp(`Replica 127.0.0.1:${standby.port}/postgres: answers in [0-9.]+ ms.`))
-  expect(replicated.output).toContain(`- Replica 127.0.0.1:${redis.port}/postgres: is not read from.`)
+  expect(replicated.output).toContain(`- Replica 127.0.0.1:${redis.port}/postgres: not read from.`)
   expect((await runFreshet(['doctor', '--store', 'redis://127.0.0.1:1'])).exitCode).toBe(2)
   expect((await runFreshet(['doctor', '--store', redis.url, '--bucket', 'a/b'])).exitCode).toBe(2)
 })
@@ -193,10 +196,10 @@ function startFollowing(from: string, to: string) {
   child.stderr.setEncoding('utf8').on('data', (chunk: string) => {
     errors += chunk
   })
-  // Its output, too.
+  // Also waits for its output.
   const ended = once(child, 'close')
   return {
-    follows: expect.poll(() => errors).toContain('Following what changes.'),
+    follows: expect.poll(() => errors).toContain('Following changes.'),
     stop: async () => {
       child.kill('SIGINT')
       const [exitCode] = (await ended) as [number | null]
@@ -205,12 +208,12 @@ function startFollowing(from: string, to: string) {
   }
 }
 
-/** Runs it, and ends it soon after. */
+/** Starts a copy, and kills it soon after. */
 async function startFreshetCopy(from: string, to: string): Promise<void> {
   const child = spawn(process.execPath, [PROGRAM, 'copy', '--from', from, '--to', to], { stdio: 'ignore' })
   const ended = once(child, 'exit')
   const store = await openRedisStore({ url: to, onWarning: () => {} })
-  // It has begun, and noted that in the target.
+  // The copy has begun, and noted that in the target.
   await expect.poll(async () => store.recall('copy')).toBeDefined()
   child.kill('SIGKILL')
   await store.close()

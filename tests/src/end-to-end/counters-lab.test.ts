@@ -1,4 +1,4 @@
-/** Counters under a network that loses, doubles and delays, and a server that is killed; and what others would count. */
+/** Counters over a network that loses, doubles and delays, with server kills; with ids and without. */
 import { startSlowOrigin } from '@freshet/lab/dist/caches/slow-origin.js'
 import { runCounters } from '@freshet/lab/dist/counter-load/run-counters.js'
 import { createRandom } from '@freshet/lab/dist/harness/random.js'
@@ -26,6 +26,6 @@ test('every operation counts once, however often it arrives and whenever the ser
   }
 })
 
-test('without ids the same load is miscounted', async () => {
+test('without ids, the same load is miscounted', async () => {
   expect((await run(false)).error).toBeGreaterThan(0.01)
 })

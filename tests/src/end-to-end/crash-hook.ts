@@ -1,6 +1,6 @@
 /**
- * Loaded into a server before it starts (`node --import`): ends its process, as `kill -9` does, at one point on the way of the
- * first request that asks for it (`X-Request-Id: crash`). FRESHET_CRASH_AT names the point.
+ * Loaded into a server before it starts (`node --import`): ends the process, like `kill -9`, at one point in the processing of
+ * the first request that asks for it (`X-Request-Id: crash`). FRESHET_CRASH_AT names the point.
  */
 import { Server, ServerResponse } from 'node:http'
 import type { CrashPoint } from './crash-points.js'
@@ -36,7 +36,7 @@ Server.prototype.emit = function (this: unknown, event: string, ...parts: unknow
   return emit.call(this, event, ...parts)
 } as typeof Server.prototype.emit
 
-/** What is not exported by the package is found beside what is. */
+/** Finds a class that the package does not export, beside one that it exports. */
 async function classBeside<Name extends string>(
   door: string,
   file: string,
@@ -51,7 +51,7 @@ const { prototype: mark } = await classBeside('@freshet/engines/lmdb', 'durable-
 const { prototype: replies } = await classBeside('@freshet/server', 'http/replies.js', 'Replies')
 surround(batch, 'apply', 'planned', () => {
   crashAt('handed over')
-  // A turn later another thread is writing it; with a quick disk it may have been written, and answered, by then.
+  // One turn later another thread is writing it; a fast disk may even have written and answered it by then.
   setImmediate(() => crashAt('writing'))
 })
 surround(mark, 'advance', 'flushed', () => {})

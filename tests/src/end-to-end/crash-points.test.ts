@@ -1,6 +1,6 @@
 /**
- * The real server, killed at every point on the way of a request: between receiving it, committing, and answering; for one
- * addition, for many, and for a commit that relies on what was read. A client that sends it again under the same id finds it done
+ * The real server, killed at every point in the processing of a request: between receiving it, committing, and answering; for one
+ * addition, for many, and for a commit that relies on reads. A client that resends the request under the same id finds it done
  * once, and gets the same answer each time.
  */
 import { join } from 'node:path'
@@ -9,14 +9,14 @@ import { CRASH_POINTS, type CrashPoint } from './crash-points.js'
 import { type FreshetProcess, startFreshet } from './freshet-process.js'
 import { useFolder } from './test-folder.js'
 
-/** As it was built: Node cannot load it as it is written. */
+/** The built file: Node cannot load the source. */
 const HOOK = new URL('./crash-hook.js', import.meta.url).href.replace('/src/', '/dist/')
 const BEFORE = 7
 
 interface Case {
   readonly name: string
   readonly idKind: 'own' | 'foreign'
-  /** Of the counter `id`, which is 5 more afterwards; `version` is that of the order `id`. */
+  /** For the counter `id`, which must be 5 more afterwards; `version` is that of the order `id`. */
   request(id: string, version: number, key: string): Request
 }
 
@@ -62,7 +62,7 @@ function start(point: CrashPoint): Promise<FreshetProcess> {
   return startFreshet(['serve', '--data', join(folder(), 'data'), '--workers', '1'], { environment })
 }
 
-/** Of many: each has its own. */
+/** For one of many operations: each has its own key. */
 function keyOf(key: string, i: number): string {
   return key.startsWith('f1.') ? key.replace(/\.1\.0\./, `.${i + 1}.0.`) : `${key}-${i}`
 }
@@ -79,9 +79,9 @@ interface Answered {
   readonly results?: readonly object[]
 }
 
-/** The server that is started after one case answers for it, and is killed by the next: a start takes longer than all the rest. */
+/** The server started after one case answers for it, and the next case kills it: a start takes longer than everything else. */
 test.each(CRASH_POINTS)(
-  'additions and transactions, under ids of both kinds, are done once, wherever the server is killed: %s',
+  'additions and transactions, under ids of both kinds, take effect once, wherever the server is killed: %s',
   async point => {
     let server = await start(point)
     await send(server.url, 'PUT', '/db/shop/counts', { kind: 'counter' })
@@ -111,7 +111,7 @@ test.each(CRASH_POINTS)(
   },
 )
 
-/** In the results of many each says so for itself. */
+/** A request with many operations has the mark in each result. */
 function withoutReplayed({ status, body }: Awaited<ReturnType<typeof send>>) {
   const results = body.results?.map(result => ({ ...result, replayed: undefined }))
   return { status, body: results === undefined ? body : { ...body, results } }

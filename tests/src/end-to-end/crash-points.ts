@@ -1,4 +1,4 @@
-/** On the way of a request from its arrival to its answer, in order. */
+/** The points in the processing of a request, from its arrival to its answer, in order. */
 export const CRASH_POINTS = [
   'received',
   'planned',

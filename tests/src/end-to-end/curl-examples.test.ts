@@ -1,6 +1,6 @@
 /**
- * The ```sh blocks of the pages that teach with curl, run one after the other in one shell against a new server, must print what the
- * ```json blocks after them say: the same members, the same texts; of numbers, ids and explanations only that they are there.
+ * The ```sh blocks of the pages that teach with curl run one after the other in one shell against a new server. They must print
+ * what the ```json blocks after them show: the same members and texts; numbers, ids and explanations only need to be there.
  */
 import { execFile } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
@@ -22,7 +22,7 @@ const pages = [
 ]
 
 test.skipIf(reasonToSkip('curl') !== undefined).each(pages)(
-  'what is shown of $page with curl is what happens',
+  'the curl examples of $page print what the page shows',
   async ({ page, examplesMin }) => {
     const examples = readExamples(page)
     const server = await startMemoryServer()
@@ -49,7 +49,7 @@ const answered = [
 ]
 
 test.skipIf(reasonToSkip('curl') !== undefined).each(answered)(
-  'what $page has one send with curl is understood',
+  'the server understands the curl requests of $page',
   async ({ page, commandsMin }) => {
     const server = await startMemoryServer()
     try {
@@ -64,7 +64,7 @@ test.skipIf(reasonToSkip('curl') !== undefined).each(answered)(
       const { stdout } = await promisify(execFile)('bash', ['-ec', commands.join('\n')])
       const statuses = stdout.trim().split('\n').map(Number)
       expect(statuses.length).toBeGreaterThanOrEqual(commandsMin)
-      // Refused for what the page says, perhaps; but never as something that makes no sense.
+      // The server may refuse a request, perhaps as the page says; but never as one that makes no sense.
       expect(statuses.filter(status => ![200, 201, 202, 304, 404, 409, 412, 422].includes(status))).toEqual([])
     } finally {
       await server.stop()

@@ -1,4 +1,4 @@
-/** What `npm start` shows, in a real browser: one writer, and two readers behind the browser's own cache. */
+/** The page of `npm start`, in a real browser: one writer, and two readers behind the browser's own cache. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -8,7 +8,7 @@ import { describeInChromium, expectUsable, startChromium } from './chromium.js'
 import { endFreshetProcesses, type FreshetProcess, startFreshet } from './freshet-process.js'
 import { keepCopies } from './kept-samples.js'
 
-/** For a busy machine. */
+/** Long enough for a busy machine. */
 const SEEN_MS_MAX = 30_000
 
 describeInChromium('the demo page', () => {
@@ -68,14 +68,14 @@ describeInChromium('the demo page', () => {
     return Number(text!.replaceAll(',', ''))
   }
 
-  /** All of one moment. */
+  /** All numbers from the same moment. */
   async function tally(page: Page, reader: string) {
     const texts = await page.locator(`#${reader}-tally [data-count]`).allTextContents()
     const [all, cached, , served] = texts.map(text => Number(text.replaceAll(',', '')))
     return { all: all!, cached: cached!, served: served!, cachedShare: cached! / all! }
   }
 
-  /** Raises the price by one; resolves with how the page then shows it. */
+  /** Raises the price by one; resolves with the price that the page then shows. */
   async function raise(page: Page, id: 'tea' | 'mug' | 'kettle'): Promise<string> {
     const price = page.locator(`[data-product=${id}] output`)
     const before = await price.textContent()
@@ -84,7 +84,7 @@ describeInChromium('the demo page', () => {
     return (await price.textContent())!
   }
 
-  test('a write in one tab: the Freshet reader of another sees it, while plain fetch is shown stale', async () => {
+  test('the Freshet reader of another tab sees a write, while plain fetch returns stale data', async () => {
     const writer = await open()
     const reader = await open()
     const price = await raise(writer, 'tea')
@@ -105,11 +105,11 @@ describeInChromium('the demo page', () => {
     await elsewhere.close()
   })
 
-  test('both readers are mostly served by the cache, and the server is asked after a change', async () => {
+  test('both readers are mostly served by the cache, and go to the server after a change', async () => {
     const page = await open()
     await expect.poll(() => count(page, 'fresh', 'reads')).toBeGreaterThan(12)
     for (const reader of ['plain', 'fresh']) {
-      // A browser that is busy notes late that it had something itself.
+      // A busy browser reports late that it had a copy itself.
       await expect.poll(async () => (await tally(page, reader)).cachedShare).toBeGreaterThan(0.5)
       const { all, cached, served } = await tally(page, reader)
       expect(cached + served).toBe(all)
@@ -117,7 +117,7 @@ describeInChromium('the demo page', () => {
     await expect.poll(async () => Number(await page.locator('#sketch-requests').textContent())).toBeGreaterThan(2)
   })
 
-  test('the session link lets another browser go on from where this one is', async () => {
+  test("the session link lets another browser continue from this one's state", async () => {
     const page = await open()
     const price = await raise(page, 'kettle')
     await expect.poll(() => shown(page, 'kettle', 'fresh'), { timeout: SEEN_MS_MAX }).toContain(price)
@@ -157,7 +157,7 @@ describeInChromium('the demo page', () => {
     await expectUsable(page, 'input, button, a, output, [role=img]')
   })
 
-  test('what it links to is there', async () => {
+  test('all its links work', async () => {
     const page = await open()
     const links = await page.locator('footer a').evaluateAll(all => all.map(link => (link as HTMLAnchorElement).href))
     expect(links).toHaveLength(4)
@@ -165,7 +165,7 @@ describeInChromium('the demo page', () => {
   })
 })
 
-test('without the page, / still says in JSON what there is', async () => {
+test('without the page, / still lists the routes in JSON', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'freshet-no-page-'))
   const server = await startFreshet(['dev', '--no-page', '--data', join(folder, 'data')])
   const root = await fetch(server.url, { headers: { accept: 'text/html' } })

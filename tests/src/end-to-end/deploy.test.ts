@@ -1,4 +1,4 @@
-/** What `deploy/` ships beside configurations of caches: does the dashboard ask for what there is, does compose make a VCL that compiles? */
+/** What `deploy/` ships besides configurations of caches: the dashboard's metrics exist, and compose writes a valid VCL. */
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -38,7 +38,7 @@ interface Dashboard {
   readonly panels: readonly { readonly title: string; readonly targets: readonly { readonly expr: string }[] }[]
 }
 
-test('the dashboard asks for every metric there is, and for no other', async () => {
+test('the dashboard uses every existing metric, and no other', async () => {
   const caches = JSON.stringify([{ name: 'edge', kind: 'varnish', url: 'http://127.0.0.1:1' }])
   const server = await startFreshet(['serve', '--data', join(folder, 'data'), '--workers', '2'], {
     environment: { FRESHET_CACHES: caches },
@@ -50,12 +50,12 @@ test('the dashboard asks for every metric there is, and for no other', async () 
   const asked = expressions.flatMap(expr => [...expr.matchAll(/freshet_\w+/g)].map(([name]) => name))
   const plain = new Set(asked.map(name => name.replace(/(freshet_request_seconds)_bucket$/, '$1')))
   expect([...plain].sort()).toEqual([...new Set(there)].sort())
-  // Routes that it names are those that the server counts under.
+  // The routes that it names are those under which the server counts.
   const routes = expressions.flatMap(expr => [...expr.matchAll(/route="([^"]+)"/g)].map(([, route]) => route))
   expect(new Set(routes)).toEqual(new Set(['/db/{namespace}/{bucket}/{id}', '/commit']))
 })
 
-test('Prometheus as shipped may read metrics, by the line and the token that its configuration names, and nothing else', async () => {
+test('Prometheus as shipped may read metrics, with the rule and the token that its configuration names, and nothing else', async () => {
   const text = readFileSync(join(deploy, 'prometheus/prometheus.yml'), 'utf8')
   const settingOf = (name: string) => new RegExp(`^ +${name}: (.*)$`, 'm').exec(text)![1]!
   const line = /^# {3}(metrics if .*)$/m.exec(text)![1]!
@@ -79,11 +79,11 @@ test('Prometheus as shipped may read metrics, by the line and the token that its
   expect((await fetch(`${server.url}/db/shop/orders/1`, { headers })).status).toBe(403)
 })
 
-test('the rules of compose have no mistakes, and their examples come out', async () => {
+test('the rules of compose are valid, and their examples hold', async () => {
   await run(process.execPath, [command, 'check', 'rules', join(deploy, 'docker/freshet.access')])
 })
 
-test('the image is built from the manifest of every workspace, as the lock file is', () => {
+test('the image is built from the manifest of every workspace, like the lock file', () => {
   const { workspaces } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { workspaces: string[] }
   const dockerfile = readFileSync(join(deploy, 'docker/Dockerfile'), 'utf8')
   const [build] = dockerfile.split('npm ci')
@@ -97,11 +97,11 @@ test('the image is built from the manifest of every workspace, as the lock file 
 })
 
 const hasSystemd = existsSync('/usr/bin/systemd-analyze')
-if (!hasSystemd) console.warn('Not tested: the unit of systemd. There is no systemd-analyze.')
+if (!hasSystemd) console.warn('Not tested: the systemd unit. systemd-analyze is not installed.')
 
-// The analysis is all that there is without a systemd that runs.
+// Without a running systemd, only the analysis is possible.
 test.skipIf(!hasSystemd)(
-  'systemd finds nothing wrong with the unit, and exposed is what docs/operating.md says',
+  'systemd finds no mistake in the unit, and its exposure is as docs/operating.md says',
   async () => {
     const unit = join(deploy, 'systemd/freshet.service')
     const verified = await run('systemd-analyze', ['verify', unit])
@@ -114,7 +114,7 @@ test.skipIf(!hasSystemd)(
 )
 
 describe.skipIf(isLeftOut)('compose', () => {
-  test('makes a VCL with the server and the networks in it, and purges take exactly the secret, whatever its characters', async () => {
+  test('writes a VCL with the server and the networks, and purges need exactly the secret, whatever its characters', async () => {
     const compose = readFileSync(join(deploy, 'docker/compose.yaml'), 'utf8')
     const script = /command:\n {6}- \|\n((?: {8}.*\n)+)/.exec(compose)![1]!
     const target = join(folder, 'default.vcl')
@@ -127,7 +127,7 @@ describe.skipIf(isLeftOut)('compose', () => {
     const vcl = readFileSync(target, 'utf8')
     expect(vcl).toContain('.host = "freshet"')
     expect(vcl).not.toMatch(/change-me|"127\.0\.0\.1"/)
-    // The name is known between containers only, and here purges come from this machine.
+    // That name is known only between containers, and here purges come from this machine.
     writeFileSync(
       target,
       vcl.replace('"freshet"', '"localhost"').replace('"10.0.0.0"/8;', '"10.0.0.0"/8; "127.0.0.1";'),
@@ -139,7 +139,7 @@ describe.skipIf(isLeftOut)('compose', () => {
       expect(await purge(wrong), wrong).toBe(403)
   })
 
-  /** Varnish with this VCL and this secret; asked to purge something, it tells by which status it was answered. */
+  /** Starts Varnish with this VCL and this secret; returns a function that purges and resolves to the status. */
   async function startVarnish(vcl: string, secret: string): Promise<(secret: string) => Promise<number>> {
     const port = await freePort()
     const args = ['-F', '-f', vcl, '-a', `127.0.0.1:${port}`, '-n', join(folder, 'work')]

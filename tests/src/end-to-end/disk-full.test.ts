@@ -1,4 +1,4 @@
-/** A server whose disk is full: what it says, and that it goes on when there is space again. */
+/** A server whose disk is full: what it reports, and that it resumes when there is space again. */
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -8,7 +8,7 @@ import { expect, test } from 'vitest'
 import { startFreshet } from './freshet-process.js'
 
 const mayMount = process.getuid?.() === 0 && process.platform === 'linux'
-if (!mayMount) console.warn('Not tested: a full disk. It takes a small file system, which only root may mount.')
+if (!mayMount) console.warn('Not tested: a full disk. It needs a small file system, which only root can mount.')
 const WAIT_MS_MAX = 60_000
 
 async function until(condition: () => Promise<boolean>): Promise<void> {
@@ -31,7 +31,7 @@ test.skipIf(!mayMount)('a server on a full disk is not ready, and everything it 
       const body = JSON.stringify({ text: 'x'.repeat(length) })
       return (await fetch(`${server.url}/db/a/b/${sent++}`, { method: 'PUT', headers, body })).status
     }
-    // Of any of its processes.
+    // Any of its processes.
     const ready = async () => (await fetch(`${server.url}/ready`, { headers: { connection: 'close' } })).status
     expect(await ready()).toBe(200)
     for (const length of [500_000, 20_000]) await until(async () => (await put(length)) === 507)
@@ -48,7 +48,7 @@ test.skipIf(!mayMount)('a server on a full disk is not ready, and everything it 
     const { errors } = await server.ended
     expect(errors).toBe('')
     for (const line of server.output().trim().split('\n')) expect(JSON.parse(line)).toHaveProperty('level')
-    expect(server.output()).toContain('a library reports')
+    expect(server.output()).toContain('message from a library')
   } finally {
     await server.kill()
     execFileSync('umount', [folder])

@@ -1,6 +1,6 @@
 /**
- * Every code block of docs/ is run by a test, or checked here as far as it can be: commands are taken by the command, options are options,
- * experiments exist, JSON and TypeScript can be read, what is imported is there. A block in a language that nobody looks after is a failure.
+ * Every code block of docs/ is run by a test, or checked here as far as possible: the command accepts commands and options,
+ * experiments exist, JSON and TypeScript can be parsed, imports resolve. A block in a language without a check is a failure.
  */
 import { readFileSync } from 'node:fs'
 import { readCommandLine } from '@freshet/cli/dist/command/command-line.js'
@@ -13,7 +13,7 @@ import { transformWithOxc } from 'vite'
 import { describe, expect, test } from 'vitest'
 import { blocksOf, type DocBlock, listDocs, repository } from './doc-blocks.js'
 
-/** What of a page is run as it stands, by which test. */
+/** The parts of each page that run as written, and the tests that run them. */
 const RUN: Readonly<Record<string, { readonly by: string; readonly languages: readonly string[] }>> = {
   'docs/tutorial.md': { by: 'tutorial.test.ts', languages: ['js', 'sh', 'json', 'text', 'html'] },
   'docs/existing-tables.md': { by: 'existing-tables.test.ts', languages: ['js', 'sh', 'sql'] },
@@ -31,7 +31,7 @@ const CHECKS: Readonly<Record<string, (block: DocBlock) => unknown>> = {
     commandsIn(text.replaceAll(/^(?!\$ ).*$/gm, '').replaceAll(/^\$ /gm, '')).forEach(checkCommand),
   ts: checkTypeScript,
   json: checkJson,
-  // What is printed, and grammars.
+  // Output and grammars have no check.
   text: () => undefined,
   '': () => undefined,
 }
@@ -42,7 +42,7 @@ describe.each(listDocs().filter(page => checkedIn(page).length > 0))('%s', page 
   const blocks = checkedIn(page)
 
   test.each(blocks.map(block => [block.line, block.language, block] as const))(
-    'the block in line %i (%s) holds',
+    'the block in line %i (%s) is valid',
     async (_line, language, block) => {
       expect(Object.keys(CHECKS)).toContain(language)
       await CHECKS[language]!(block)
@@ -50,17 +50,17 @@ describe.each(listDocs().filter(page => checkedIn(page).length > 0))('%s', page 
   )
 })
 
-test.each(Object.entries(RUN))('what is said to run %s does', (page, { by }) => {
+test.each(Object.entries(RUN))('the test listed for %s runs it', (page, { by }) => {
   const text = readFileSync(new URL(`./${by}`, import.meta.url), 'utf8')
   expect(text).toContain(/docs\/(.*)\.md/.exec(page)![1])
 })
 
-/** They are run by `readme-examples.test.ts`, which takes every page that has some. */
+/** `readme-examples.test.ts` runs them; it takes every page that has some. */
 function checkListed({ text }: DocBlock): void {
   expect(text).toContain('console.log(')
 }
 
-/** Each with its continuation lines, without comments. */
+/** Each command with its continuation lines, without comments. */
 function commandsIn(text: string): readonly string[] {
   const commands: string[] = []
   for (const line of text.replaceAll('\\\n', ' ').split('\n')) {
@@ -109,7 +109,7 @@ async function checkTypeScript({ text }: DocBlock): Promise<void> {
   }
 }
 
-/** One value, or one a line; configurations are read as such. */
+/** One value, or one per line; configurations are read as such. */
 function checkJson({ text }: DocBlock): void {
   const values = text.startsWith('{ "path"') ? text.trim().split('\n') : [text]
   for (const value of values) {

@@ -1,13 +1,13 @@
-/** The code blocks of the documentation: where they are, and what they are. */
+/** Finds the code blocks of the documentation: their places and languages. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
 export const repository: string = fileURLToPath(new URL('../../..', import.meta.url))
 
 export interface DocBlock {
-  /** `docs/queries.md`. */
+  /** Such as `docs/queries.md`. */
   readonly page: string
-  /** From 1. */
+  /** Counted from 1. */
   readonly line: number
   readonly language: string
   readonly text: string

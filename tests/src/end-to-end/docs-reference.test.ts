@@ -1,4 +1,4 @@
-/** The pages of the site that are made from the code: nothing that a program can use is missing, and all of it is explained. */
+/** The generated pages of the site: everything that a program can use is listed, and all of it has an explanation. */
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -31,7 +31,7 @@ function namesOf(door: string): readonly string[] {
 }
 
 describe('the page of the client', () => {
-  test('has everything that each of its doors exports', () => {
+  test('has every export of each import path', () => {
     const index = readFileSync(join(repository, 'packages/client/src/index.ts'), 'utf8')
     const written = [...index.replaceAll(/\bfrom '.*'|\b(export|type)\b/g, '').matchAll(/\w+/g)].map(([name]) => name)
     expect([...namesOf('@freshet/client')].sort()).toEqual(written.sort())
@@ -44,17 +44,17 @@ describe('the page of the client', () => {
       for (const { name } of exports) expect(page).toMatch(new RegExp(`<h3 id=.*>${name} <`))
   })
 
-  test('says of each what it is, and of each method what it does', () => {
+  test('explains each export and each method', () => {
     expect(undocumented(doors)).toEqual([])
     const page = read('reference/client.html')
     expect(page).toContain('<code>getMany(ids: readonly string[], options?: <a href="#readoptions">ReadOptions</a>)')
-    expect(page).toContain('In the order asked for; undefined for what is not there.')
+    expect(page).toContain('undefined for missing ones.')
     expect(page).not.toMatch(/readonly parts|#close|protected |DatabaseParts/)
   })
 
-  test('is not made while a doc comment is missing', () => {
+  test('is not generated while a doc comment is missing', () => {
     const planted = plantPackage({
-      'index.ts': "export { said, unsaid, type Thing } from './things.js'\nexport type { Told } from './things.js'\n",
+      'index.ts': "export { said, unsaid, type Thing } from './things.js'\nexport type { Other } from './things.js'\n",
       'things.ts': `/** Says it. */
 export function said(): void {}
 export function unsaid(by = 1): number { return by }
@@ -65,18 +65,18 @@ export class Thing {
   get size(): number { return this.#hidden }
   grow(by: number): void {}
 }
-export interface Told { readonly a: string }
+export interface Other { readonly a: string }
 `,
     })
     const found = readExports(planted, 'client')
-    expect(undocumented(found)).toEqual(['unsaid', 'Thing.grow', 'Told'])
+    expect(undocumented(found)).toEqual(['unsaid', 'Thing.grow', 'Other'])
     expect(() => clientReference(found, new Set())).toThrow(
-      'Write doc comments, in the code, for unsaid, Thing.grow, Told.',
+      'Add doc comments in the code for unsaid, Thing.grow, Other.',
     )
   })
 })
 
-test('the page of HTTP has every route with what it takes and answers', () => {
+test('the HTTP page has every route with its parameters and answers', () => {
   const page = read('reference/routes.html')
   expect(page).toContain('<code>PATCH /db/{namespace}/{bucket}/{id}</code>')
   expect(page).toContain('<code>Idempotency-Key <small>as a header</small></code>')
@@ -84,7 +84,7 @@ test('the page of HTTP has every route with what it takes and answers', () => {
   expect(page).not.toContain('undefined')
 })
 
-test.each(['client', 'routes'])('all links within the page reference/%s lead somewhere', name => {
+test.each(['client', 'routes'])('no link within the page reference/%s is broken', name => {
   const page = read(`reference/${name}.html`)
   const ids = new Set([...page.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id))
   const links = [...page.matchAll(/href="#([^"]+)"/g)].map(([, id]) => id)
@@ -92,7 +92,7 @@ test.each(['client', 'routes'])('all links within the page reference/%s lead som
   expect(links.filter(id => !ids.has(id))).toEqual([])
 })
 
-/** The folder of packages that it is in. */
+/** Returns the folder of packages that contains it. */
 function plantPackage(files: Readonly<Record<string, string>>): string {
   const packages = join(folder, 'planted')
   const source = join(packages, 'client/src')

@@ -1,4 +1,5 @@
-/** The site of the documentation: built from docs/ and the code, its links checked, searched and read in a real browser, wide and on a phone. */
+/** The documentation site: built from docs/ and the code, its links checked, searched and read in a real browser, wide and on a phone. */
+import { createHash } from 'node:crypto'
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -24,12 +25,24 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 const read = (path: string) => readFileSync(join(site, path), 'utf8')
 
-test('has what the code says: options, commands, routes, metrics, figures', () => {
+test('contains what the code defines: options, commands, routes, metrics, figures', () => {
   expect(read('reference/options.html')).toContain('FRESHET_LIFETIME_MS')
   expect(read('reference/commands.html')).toContain('freshet bench')
   expect(read('reference/routes.html')).toContain('/db/{namespace}/{bucket}/{id}')
   expect(read('reference/metrics.html')).toContain('freshet_quota_used')
   expect(read('figures.html')).toContain('npm run bench')
+})
+
+test('has each diagram as it was made from its source', () => {
+  const folder = join(repository, 'docs/diagrams')
+  const sources = readdirSync(folder).filter(name => name.endsWith('.d2'))
+  expect(sources).toContain('read.d2')
+  for (const name of sources) {
+    const hash = createHash('sha256')
+      .update(readFileSync(join(folder, name)))
+      .digest('hex')
+    expect(readFileSync(join(folder, name.replace('.d2', '.svg')), 'utf8'), 'npm run diagrams').toContain(hash)
+  }
 })
 
 test('has a guide for each kind of cache and each engine that can be configured', () => {
@@ -50,9 +63,9 @@ test('has a guide for each kind of cache and each engine that can be configured'
   expect(read('ring-store.html')).toContain('freshet serve --store ring:')
 })
 
-test('is not built with a link that leads nowhere, nor without a page of docs/', async () => {
+test('is not built with a broken link, nor without a page of docs/', async () => {
   const copy = join(folder, 'copy/')
-  for (const name of ['docs', 'deploy', 'README.md', 'ARCHITECTURE.md', 'CHANGELOG.md', 'LICENSE']) {
+  for (const name of ['docs', 'deploy', 'README.md', 'ARCHITECTURE.md', 'CHANGELOG.md', 'LICENSE', 'package.json']) {
     cpSync(join(repository, name), join(copy, name), { recursive: true, force: true })
   }
   for (const name of ['bloom', 'cli', 'client', 'core', 'protocol', 'server', 'engines']) {
@@ -100,7 +113,7 @@ describeInChromium('the site', () => {
     return page
   }
 
-  test('is searched as one types, from any page, and leads to the place', async () => {
+  test('searches while the reader types, from any page, and links to the place', async () => {
     const page = await open('/decisions/0004-embedded-engine.html', 1300)
     await page.keyboard.press('/')
     await page.keyboard.type('QUOTA_EXCEEDED')
@@ -113,7 +126,7 @@ describeInChromium('the site', () => {
     expect(await page.locator('#found').isHidden()).toBe(true)
   })
 
-  test('a method of the client is found by its name, and its types lead on', async () => {
+  test('a method of the client is found by its name, and its types are links', async () => {
     const page = await open('/index.html', 1300)
     await page.keyboard.press('/')
     await page.keyboard.type('getMany')
@@ -141,7 +154,7 @@ describeInChromium('the site', () => {
   })
 
   test.each(['/index.html', '/guides/other-caches.html', '/reference/client.html', '/reference/routes.html'])(
-    '%s has nothing that axe finds wrong, in both colours',
+    'axe finds nothing wrong with %s, in both colour schemes',
     async path => {
       for (const colorScheme of ['light', 'dark'] as const) {
         const page = await open(path, 1280)

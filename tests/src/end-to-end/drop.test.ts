@@ -1,4 +1,4 @@
-/** Buckets and namespaces are deleted by the client and by the command. */
+/** The client and the command delete buckets and namespaces. */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -32,7 +32,7 @@ async function idsOf(bucket: string): Promise<string[]> {
   return ids
 }
 
-test('a bucket that was dropped is empty for this session at once, whatever it had read before', async () => {
+test('a dropped bucket is empty for this session at once, whatever the session had read before', async () => {
   const products = db.bucket<{ n: number }>('shop/products')
   await products.configure({ indexes: [{ name: 'n', fields: ['n'] }], schema: { required: ['n'] } })
   await fill('shop/products')
@@ -45,7 +45,7 @@ test('a bucket that was dropped is empty for this session at once, whatever it h
   expect((await products.query({ where: { n: 1 }, limit: 10 })).items).toEqual([])
   expect(await products.settings()).toBeUndefined()
   expect(await db.drop('shop/products')).toBe(false)
-  // What is made under the same name afterwards begins anew.
+  // A bucket created later under the same name starts empty.
   await db.bucket('shop/products').put('7', { m: 2 })
   expect(await idsOf('shop/products')).toEqual(['7'])
   expect(await products.settings()).toEqual({ kind: 'object' })
@@ -67,7 +67,7 @@ test('a namespace is dropped with buckets of every kind, and others stay', async
   await expect(db.drop('Not a name')).rejects.toMatchObject({ code: 'NAME_INVALID' })
 })
 
-test('what a schema of another bucket refers to is not dropped', async () => {
+test("a bucket that another bucket's schema refers to is not dropped", async () => {
   await fill('shop/products')
   const product = { 'x-reference': { bucket: 'shop/products', check: true } }
   await db.bucket('shop/orders').configure({ schema: { properties: { product } } })
@@ -77,7 +77,7 @@ test('what a schema of another bucket refers to is not dropped', async () => {
   expect(await idsOf('shop/products')).toHaveLength(COUNT)
 })
 
-test('a deletion in the middle of which the server is killed is finished by the next one', async () => {
+test('if the server is killed during a deletion, the next deletion finishes it', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'freshet-'))
   const killed = await startFreshet(['serve', '--data', folder])
   const bucket = '/db/shop/many'
@@ -105,7 +105,7 @@ test('a deletion in the middle of which the server is killed is finished by the 
   await rm(folder, { recursive: true })
 })
 
-test('the command drops when it is told --yes', async () => {
+test('the command drops a bucket with --yes', async () => {
   await fill('shop/products')
   const run = (...args: string[]) => runFreshet(['drop', 'shop/products', '--url', server.url, ...args])
   const asked = await run()

@@ -1,4 +1,4 @@
-/** The entity manager against a real server: what each operation promises, and what others see of it. */
+/** The entity manager against a real server: what each operation promises, and what other clients see of it. */
 import { connect, type Database, FreshetError } from '@freshet/client'
 import { createEntityManager, type EntityManager, entity, idOf, Reference, versionOf } from '@freshet/client/entities'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
@@ -39,7 +39,7 @@ async function storedCoffee(name = 'Arabica'): Promise<string> {
   return (await db.bucket('shop/coffees').create({ name, countryCode: 1, caffeine: true, parent: null })).id
 }
 
-/** Somebody else changes it. */
+/** Changes the object as another client. */
 async function changeElsewhere(bucket: string, id: string, fields: object): Promise<void> {
   await other.bucket<object>(bucket).patch(id, fields)
 }
@@ -49,7 +49,7 @@ function commits(): string[] {
 }
 
 describe('identity', () => {
-  test('the same id is the same object, however it is reached, also by finds that are under way together', async () => {
+  test('the same id is the same object, however it is reached, even by concurrent finds', async () => {
     const id = await storedCoffee()
     const [a, b] = await Promise.all([em.find(Coffee, id), em.find(Coffee, id)])
     expect(a).toBeInstanceOf(Coffee)
@@ -60,7 +60,7 @@ describe('identity', () => {
     expect(await createEntityManager(db).find(Coffee, id)).not.toBe(a)
   })
 
-  test('an entity has the methods and getters of its class, and its fields are the data alone', async () => {
+  test('an entity has the methods and getters of its class, and its fields are only the data', async () => {
     const coffee = await em.find(Coffee, await storedCoffee('Robusta'))
     expect(coffee!.label).toBe('Robusta')
     expect(Object.keys(coffee!)).toEqual(['name', 'countryCode', 'caffeine', 'parent'])
@@ -91,7 +91,7 @@ describe('identity', () => {
 })
 
 describe('flush', () => {
-  test('is one commit of what changed, and of nothing else, with the versions that were read', async () => {
+  test('is one commit of the changes only, with the versions that were read', async () => {
     const [kept, changed, gone] = await em.findMany(Coffee, [
       await storedCoffee('kept'),
       await storedCoffee('changed'),
@@ -125,7 +125,7 @@ describe('flush', () => {
     expect(commits().length).toBe(1)
   })
 
-  test('one that conflicts writes nothing, names the entities, changes nothing here, and can be repeated', async () => {
+  test('a conflicting flush writes nothing, names the entities, changes nothing here, and can be repeated', async () => {
     const [mine, theirs] = await em.findMany(Coffee, [await storedCoffee('mine'), await storedCoffee('theirs')])
     const before = [versionOf(mine!), versionOf(theirs!)]
     await changeElsewhere('shop/coffees', idOf(theirs!), { countryCode: 44 })
@@ -154,7 +154,7 @@ describe('flush', () => {
     ])
   })
 
-  test('one that cannot be sent leaves everything to the next', async () => {
+  test('a flush that cannot be sent leaves everything to the next', async () => {
     const small = await startMemoryServer()
     const itsDb = await connect(small.url, { retriesMax: 0 })
     const itsEm = createEntityManager(itsDb)
@@ -168,7 +168,7 @@ describe('flush', () => {
     await small.stop()
   })
 
-  test('what is changed while it is under way is written by the next', async () => {
+  test('changes made during a flush are written by the next', async () => {
     const coffee = new Coffee('first', 1, true, null)
     await em.persist(coffee)
     const flushed = em.flush()
@@ -180,7 +180,7 @@ describe('flush', () => {
     expect(await other.bucket('shop/coffees').get(idOf(coffee))).toMatchObject({ name: 'second' })
   })
 
-  test('a locked entity that somebody changed keeps it from being done, though it was not changed here', async () => {
+  test('a locked entity that another client changed makes the flush fail, although it was not changed here', async () => {
     const [rule, coffee] = await em.findMany(Coffee, [await storedCoffee('rule'), await storedCoffee('coffee')])
     await em.lock(rule!)
     await changeElsewhere('shop/coffees', idOf(rule!), { countryCode: 7 })
@@ -194,7 +194,7 @@ describe('flush', () => {
 
   test.each([
     ['a Date', new Date(0), 'a Date'],
-    ['a number that is none', Number.NaN, 'NaN'],
+    ['NaN as a number', Number.NaN, 'NaN'],
     ['a function', () => 1, 'function'],
     ['another entity', new Roaster({ name: 'Ann' }), 'JSON does not'],
     ['undefined in an array', [undefined], '[0]'],
@@ -210,7 +210,7 @@ describe('flush', () => {
 })
 
 describe('ids', () => {
-  test('are made as the server makes them, sort by time, and are there before the flush', async () => {
+  test("have the server's form, sort by time, and exist before the flush", async () => {
     const [a, b] = [new Coffee('a', 1, true, null), new Coffee('b', 1, true, null)]
     await em.persist(a)
     await em.persist(b)
@@ -219,7 +219,7 @@ describe('ids', () => {
     expect(idOf(a).slice(0, 4)).toBe((await storedCoffee()).slice(0, 4))
   })
 
-  test('a given one that is taken is a conflict; refreshed, the entity is what is there', async () => {
+  test('a given id that exists is a conflict; after a refresh, the entity is the stored object', async () => {
     await other.bucket('shop/roasters').put('taken', { name: 'Ann' })
     const roaster = new Roaster({ name: 'Ben' })
     await em.persist(roaster, { id: 'taken' })
@@ -229,13 +229,13 @@ describe('ids', () => {
     expect(roaster.name).toBe('Ann')
   })
 
-  test('one that cannot be an id is refused at once, as is one that is managed here', async () => {
+  test('an invalid id is refused at once, and so is one that is managed here', async () => {
     await expect(em.persist(new Roaster({ name: 'a' }), { id: 'a/b' })).rejects.toMatchObject({ code: 'NAME_INVALID' })
     await em.persist(new Roaster({ name: 'a' }), { id: 'one' })
     await expect(em.persist(new Roaster({ name: 'b' }), { id: 'one' })).rejects.toThrow(TypeError)
   })
 
-  test('a new entity may take the place of a removed one, in one flush', async () => {
+  test('a new entity may replace a removed one, in one flush', async () => {
     const id = await storedCoffee('old')
     const old = (await em.find(Coffee, id))!
     await em.lock(old)
@@ -249,7 +249,7 @@ describe('ids', () => {
 })
 
 describe('references', () => {
-  test('load what they refer to when asked, and only once', async () => {
+  test('load their target on demand, and only once', async () => {
     const parentId = await storedCoffee('parent')
     await other.bucket('shop/coffees').put('child', { name: 'child', parent: parentId })
     const child = (await em.find(Coffee, 'child'))!
@@ -261,7 +261,7 @@ describe('references', () => {
     expect(sent.length).toBe(3)
   })
 
-  test('pass through promises as they are: they are no thenables', async () => {
+  test('pass through promises unchanged, because they are not thenables', async () => {
     const reference = em.reference(Coffee, 'anything')
     expect(await reference).toBe(reference)
     expect(await Promise.all([reference])).toEqual([reference])
@@ -271,7 +271,7 @@ describe('references', () => {
     expect(() => entity(Waited, 'shop/waited')).toThrow("a method 'then'")
   })
 
-  test('to nothing give undefined', async () => {
+  test('to nothing return undefined', async () => {
     expect(await em.reference(Coffee, 'nowhere').get()).toBeUndefined()
   })
 
@@ -290,13 +290,13 @@ describe('references', () => {
     expect(await again!.about!.get()).toBeInstanceOf(Roaster)
   })
 
-  test('to a new entity that nobody persists are refused, and nothing is written', async () => {
+  test('to a new entity that is not persisted are refused, and nothing is written', async () => {
     await em.persist(new Coffee('child', 1, true, new Coffee('parent', 1, true, null)))
-    await expect(em.flush()).rejects.toThrow('shop/coffees, field parent refers to an entity that is new')
+    await expect(em.flush()).rejects.toThrow('shop/coffees, field parent refers to a new entity')
     expect(commits()).toEqual([])
   })
 
-  test('that hold something else are refused when loaded, with the place', async () => {
+  test('that hold another value are refused on loading, with their place', async () => {
     await other.bucket('shop/coffees').put('broken', { name: 'x', parent: 42 })
     await expect(em.find(Coffee, 'broken')).rejects.toMatchObject({
       code: 'ANSWER_INVALID',
@@ -306,7 +306,7 @@ describe('references', () => {
 })
 
 describe('cascades', () => {
-  test('persist goes along references, also from a managed entity at the flush', async () => {
+  test('persist follows references, even from a managed entity at the flush', async () => {
     const first = new Item({ count: 1, coffee: null })
     const order = new Order({ customer: 'Ann', items: [Reference.to(first)] })
     await em.persist(order)
@@ -319,7 +319,7 @@ describe('cascades', () => {
     expect(await other.bucket('shop/items').get(idOf(second))).toEqual({ count: 2, coffee: null })
   })
 
-  test('remove loads what it goes along, and leaves what it does not', async () => {
+  test('remove loads the references that it follows, and leaves the others', async () => {
     const coffee = new Coffee('coffee', 1, true, null)
     const item = new Item({ count: 1, coffee: Reference.to(coffee) })
     const order = new Order({ customer: 'Ann', items: [Reference.to(item)] })
@@ -337,7 +337,7 @@ describe('cascades', () => {
 })
 
 describe('hooks', () => {
-  test('are called once each, in order, and what they change is written', async () => {
+  test('are called once each, in order, and their changes are written', async () => {
     const called: string[] = []
     Hooked.onHook = (name, hooked) => {
       called.push(`${name} ${hooked.value}`)
@@ -357,7 +357,7 @@ describe('hooks', () => {
     expect(called).toEqual(['beforePersist 1', 'beforeUpdate 2', 'afterLoad 102', 'beforeRemove 102'])
   })
 
-  test('one that throws keeps the operation from being done', async () => {
+  test('a hook that throws makes the operation fail', async () => {
     const hooked = new Hooked(1)
     Hooked.onHook = name => {
       throw new Error(`No: ${name}`)
@@ -378,14 +378,14 @@ describe('hooks', () => {
     expect(await other.bucket('shop/hooked').get(idOf(hooked))).toEqual({ value: 1 })
   })
 
-  test('an async one is refused, rather than not waited for', async () => {
+  test('an async hook is refused, rather than called without waiting', async () => {
     const Slow = entity<{ value: number }>('shop/slow', { beforePersist: async () => {} })
     await expect(em.persist(new Slow({ value: 1 }))).rejects.toThrow('beforePersist of shop/slow is async')
   })
 })
 
 describe('program order', () => {
-  test('calls that are not awaited take effect in the order they were made', async () => {
+  test('calls that are not awaited take effect in call order', async () => {
     const coffee = new Coffee('Arabica', 15, true, null)
     const states = [
       em.contains(coffee),
@@ -404,25 +404,25 @@ describe('program order', () => {
     expect(await other.bucket('shop/coffees').get(String(id))).toMatchObject({ name: 'Arabica' })
   })
 
-  test('a find that was called before a clear is detached by it; one after it is another object', async () => {
+  test('a clear detaches the result of an earlier find; a later find returns another object', async () => {
     const id = await storedCoffee()
     const [before, , after] = await Promise.all([em.find(Coffee, id), em.clear(), em.find(Coffee, id)])
     expect(after).not.toBe(before)
     expect([await em.contains(before!), await em.contains(after!)]).toEqual([false, true])
   })
 
-  test('one that fails does not keep the next from being done', async () => {
+  test('a failed call does not stop the next', async () => {
     const coffee = new Coffee('Arabica', 1, true, null)
     const failed = em.refresh(coffee)
     const persisted = em.persist(coffee)
-    await expect(failed).rejects.toThrow('is new, and not managed here')
+    await expect(failed).rejects.toThrow('is new, so it is not managed here')
     await persisted
     expect(await em.contains(coffee)).toBe(true)
   })
 })
 
 describe('merge', () => {
-  test('brings back what was changed while it was detached, without reading, and writes only if it was', async () => {
+  test('brings back changes made while detached, without reading, and writes only if there are any', async () => {
     const coffee = (await em.find(Coffee, await storedCoffee()))!
     await em.detach(coffee)
     sent.length = 0
@@ -440,7 +440,7 @@ describe('merge', () => {
     expect(await other.bucket('shop/coffees').get(idOf(coffee))).toMatchObject({ name: 'changed' })
   })
 
-  test('of what somebody changed meanwhile is a conflict at the flush', async () => {
+  test('of an entity that another client changed is a conflict at the flush', async () => {
     const coffee = (await em.find(Coffee, await storedCoffee()))!
     await em.clear()
     await changeElsewhere('shop/coffees', idOf(coffee), { countryCode: 9 })
@@ -450,7 +450,7 @@ describe('merge', () => {
     expect([error.code, error.details.entities]).toEqual(['COMMIT_CONFLICT', [merged]])
   })
 
-  test('into a managed one of another version is a conflict at once', async () => {
+  test('into a managed entity of another version is a conflict at once', async () => {
     const id = await storedCoffee()
     const coffee = (await em.find(Coffee, id))!
     await em.clear()
@@ -468,14 +468,14 @@ describe('merge', () => {
   })
 })
 
-describe('a flush writes only what changed', () => {
+describe('a flush writes only changes', () => {
   async function rawCoffee(id: string, body: string): Promise<string> {
     const path = `${server.url}/db/shop/coffees/${id}`
     await fetch(path, { method: 'PUT', body, headers: { 'content-type': 'application/json' } })
     return path
   }
 
-  test('so a number with more digits than JavaScript holds stays as it is', async () => {
+  test('so a number with more digits than JavaScript holds stays unchanged', async () => {
     const path = await rawCoffee(
       'digits',
       '{"name":"a","countryCode":12345678901234567890,"caffeine":true,"parent":null}',
@@ -490,7 +490,7 @@ describe('a flush writes only what changed', () => {
     await expect(em.flush()).rejects.toThrow(TypeError)
   })
 
-  test('and what a patch cannot say, a member that becomes null, as a whole', async () => {
+  test('except a change that a patch cannot express, a member that becomes null, which writes the whole object', async () => {
     const path = await rawCoffee('nulls', '{"name":"a","countryCode":1,"caffeine":true,"parent":null}')
     const coffee = (await em.find(Coffee, 'nulls', { read: 'current' }))!
     coffee.name = null as unknown as string

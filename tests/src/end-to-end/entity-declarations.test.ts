@@ -1,4 +1,4 @@
-/** What the types of declarations refuse (`tsc` fails here if they stop to), and what is refused when a program runs. */
+/** What the types of declarations refuse (if they stop, `tsc` fails here), and what is refused at run time. */
 import {
   type EntityManager,
   entity,
@@ -31,17 +31,17 @@ test('ids of a generated type become references, as optional as they were', () =
   expectTypeOf(new plain({ name: 'a' }).name).toBeString()
 })
 
-test('every reference is declared, for what it refers to, and cascades go along references only', () => {
+test('every reference is declared with its target, and cascades follow references only', () => {
   // @ts-expect-error: the references are missing
   expect(() => entity<Node>('shop/nodes')).not.toThrow()
-  // @ts-expect-error: one of them is
+  // @ts-expect-error: one reference is missing
   expect(() => entity<Node>('shop/nodes', { references: { parent: () => Node } })).not.toThrow()
-  // @ts-expect-error: also for a class
+  // @ts-expect-error: the references of a class are missing
   expect(() => entity(Link, 'shop/links')).not.toThrow()
-  // @ts-expect-error: these are of another class
+  // @ts-expect-error: the target is of another class
   expect(() => entity(Link, 'shop/links', { references: { next: () => plain } })).not.toThrow()
   const cascade = { count: ['persist'] } as const
-  // @ts-expect-error: this is no reference, which shows without types too
+  // @ts-expect-error: not a reference, which is also refused without types
   expect(() => entity(Link, 'shop/links', { references: { next: () => Link }, cascade })).toThrow(
     'count, which is no ref',
   )
@@ -50,7 +50,7 @@ test('every reference is declared, for what it refers to, and cascades go along 
   ).toBe(Link)
 })
 
-test('a bucket has a name that the server takes', () => {
+test('a bucket has a name that the server accepts', () => {
   expect(() => entity(Link, 'links', { references: { next: () => Link } })).toThrow(
     expect.objectContaining({ code: 'NAME_INVALID' }),
   )

@@ -1,7 +1,7 @@
 /**
- * Random programs run on a real manager over a real server, and on the naive model beside it. A program is a list of
- * steps; in each, fields are changed, somebody else may write, and then several operations are called without awaiting
- * any: they must have the outcomes, and call the hooks, that the model has for them one after the other.
+ * Random programs run on a real manager over a real server, and on the naive model beside it. A program is a list of steps. In
+ * each, fields are changed, another client may write, and then several operations are called without awaiting any. They must have
+ * the outcomes, and call the hooks, that the model has for them one after the other.
  */
 import { connect, type Database, FreshetError } from '@freshet/client'
 import {
@@ -52,7 +52,7 @@ const OPERATIONS = [
 const id = fc.constantFrom('a', 'b')
 const which = fc.nat(20)
 const operation = fc.record({
-  // More of those that bring something into the context, so that there is something in it.
+  // More operations that add to the context, so that it is not empty.
   kind: fc.oneof(fc.constantFrom(...OPERATIONS), fc.constantFrom('persist', 'find', 'flush', 'remove')),
   which,
   id,
@@ -76,10 +76,10 @@ test('every program has the outcomes, states, hooks and stored objects of the na
       for (const each of steps) await twin.step(each)
       await twin.compareStored()
     }),
-    // On a busy machine, fewer; and a failure is printed with its seed, however far it could be made smaller.
+    // Fewer on a busy machine. A failure is printed with its seed, even if shrinking did not finish.
     { numRuns: 400, interruptAfterTimeLimit: 80_000 },
   )
-  // A program that only ever fails, or never does, would show nothing.
+  // If every program failed, or none did, the test would show nothing.
   for (const seen of [
     'persist ok',
     'persist TypeError',
@@ -91,7 +91,7 @@ test('every program has the outcomes, states, hooks and stored objects of the na
   }
 })
 
-/** The real manager and the model, and which object of the one is which of the other. */
+/** The real manager and the model, and which of their objects correspond. */
 class Twin {
   readonly #bucket: string
   readonly #type: FieldsClass<Thing>
@@ -120,7 +120,7 @@ class Twin {
       this.#model.entities[at]!.n = change.n
     }
     if (elsewhere) await this.#writeElsewhere(elsewhere.id, elsewhere.n)
-    // Which objects there are is known before any operation is awaited.
+    // The number of objects is known before any operation is awaited.
     const count = this.#real.length
     const under = operations.map(each => this.#call(each, each.which % count).then(keep, keep))
     for (const [i, each] of operations.entries()) {

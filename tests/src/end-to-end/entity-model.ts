@@ -1,6 +1,6 @@
 /**
- * The lifecycle of entities as a naive model: a server that is a map, and one manager whose every object is new, managed,
- * removed or detached. Written from the rules alone (docs/entities.md), to be run beside the real one.
+ * The lifecycle of entities as a naive model: a server that is a map, and one manager whose objects are new, managed, removed or
+ * detached. Written from the rules alone (docs/entities.md), to run beside the real manager.
  */
 export type State = 'new' | 'managed' | 'removed' | 'detached'
 
@@ -8,7 +8,7 @@ export interface ModelEntity {
   state: State
   id: string | undefined
   n: number
-  /** What was stored when it was read or written; version 0: nothing. */
+  /** The stored value when it was last read or written; version 0: absent. */
   base: { readonly version: number; readonly n: number | undefined }
 }
 
@@ -23,7 +23,7 @@ const DONE = true
 
 export class EntityModel {
   readonly stored: Map<string, { readonly version: number; readonly n: number }> = new Map()
-  /** All objects that a program has ever had in hand, in the order it got them. */
+  /** All objects that a program has ever obtained, in order. */
   readonly entities: ModelEntity[] = []
   readonly hooks: [string, ModelEntity][] = []
   readonly #context = new Map<string, ModelEntity>()

@@ -1,4 +1,4 @@
-/** Transactions of entity managers, and two managers that want the same entities. */
+/** Transactions of entity managers, and two managers that compete for the same entities. */
 import { connect, type Database, FreshetError } from '@freshet/client'
 import { createEntityManager, entity, idOf, Reference, versionOf } from '@freshet/client/entities'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -30,7 +30,7 @@ function current(bucket: string, id: string): Promise<object | undefined> {
 }
 
 describe('a transaction', () => {
-  test('commits what its manager changed when the work is done, and nothing before', async () => {
+  test("commits its manager's changes at the end of the work, and nothing before", async () => {
     await db.commit(['ann', 'ben'].map(id => ({ bucket: 'bank/accounts', id, value: { balance: 100 } })))
     const em = createEntityManager(db)
     const receipt = await em.transaction(async tx => {
@@ -48,7 +48,7 @@ describe('a transaction', () => {
     expect(await current('shop/coffees', idOf(receipt))).toMatchObject({ name: 'for Ben' })
   })
 
-  test('leaves its entities detached, with the version it gave them, to be merged', async () => {
+  test('leaves its entities detached, with the version it gave them, ready to merge', async () => {
     const em = createEntityManager(db)
     const coffee = await em.transaction(async tx => {
       const made = new Coffee('made', 1, true, null)
@@ -65,7 +65,7 @@ describe('a transaction', () => {
     expect(await current('shop/coffees', idOf(coffee))).toMatchObject({ name: 'merged' })
   })
 
-  test('an attempt after a conflict has entities of its own, loaded anew, and may persist the same new one', async () => {
+  test('an attempt after a conflict has its own entities, loaded again, and may persist the same new one', async () => {
     await db.bucket('bank/accounts').put('cleo', { balance: 1 })
     const em = createEntityManager(db)
     const seen: Account[] = []
@@ -86,7 +86,7 @@ describe('a transaction', () => {
     expect((await stored!.items[0]!.get())!.count).toBe(1)
   })
 
-  test('one that throws writes nothing, and what it persisted is new again', async () => {
+  test('a transaction that throws writes nothing, and the entities it persisted are new again', async () => {
     const em = createEntityManager(db)
     const coffee = new Coffee('never', 1, true, null)
     let id = ''
@@ -104,7 +104,7 @@ describe('a transaction', () => {
     expect(await current('shop/coffees', idOf(coffee))).toBeDefined()
   })
 
-  test('sees what it flushed itself, also as other objects, and what it took back is not written', async () => {
+  test('sees its own flushes, even through other objects, and does not write what it took back', async () => {
     await db.bucket('bank/accounts').put('dan', { balance: 1 })
     await db.bucket('bank/accounts').put('eve', { balance: 1 })
     const em = createEntityManager(db)
@@ -133,7 +133,7 @@ describe('a transaction', () => {
     expect(versionOf(dan!)).toBe(versionOf(made!))
   })
 
-  test('what was changed in an embedded value and not flushed is gone after a clear', async () => {
+  test('a change in an embedded value that was not flushed is gone after a clear', async () => {
     await db.bucket('shop/orders').put('embedded', { customer: 'Ann', items: [], note: { text: 'hot', tags: [] } })
     await createEntityManager(db).transaction(async tx => {
       const order = (await tx.find(Order, 'embedded'))!
@@ -144,7 +144,7 @@ describe('a transaction', () => {
     expect(await current('shop/orders', 'embedded')).toMatchObject({ note: { text: 'hot' } })
   })
 
-  test('a given id that is taken, and a merged entity that is outdated, fail at once and not after many tries', async () => {
+  test('a given id that exists, and an outdated merged entity, fail at once and not after many attempts', async () => {
     await db.bucket('shop/roasters').put('taken', { name: 'Ann' })
     const em = createEntityManager(db)
     let tries = 0
@@ -165,7 +165,7 @@ describe('a transaction', () => {
     expect(await current('shop/roasters', 'taken')).toEqual({ name: 'Cleo' })
   })
 
-  test('begins when what was called before is done, and may use the manager outside', async () => {
+  test('begins when earlier calls have finished, and may use the outer manager', async () => {
     const em = createEntityManager(db)
     const coffee = new Coffee('outside', 1, true, null)
     em.persist(coffee)
@@ -177,7 +177,7 @@ describe('a transaction', () => {
     expect(seen).toEqual(['outside', false, true])
   })
 
-  test('its manager does nothing after its end, and none within it', async () => {
+  test('its manager does nothing after its end, and transactions do not nest', async () => {
     const em = createEntityManager(db)
     const inner = await em.transaction(async tx => {
       await expect(tx.transaction(async () => {})).rejects.toThrow('a transaction already')
@@ -209,7 +209,7 @@ describe('a transaction', () => {
 })
 
 describe('two managers', () => {
-  test('of two that changed the same entity one is told; after a refresh it can go on', async () => {
+  test('of two managers that changed the same entity, one gets a conflict; after a refresh it can continue', async () => {
     await db.bucket('bank/accounts').put('shared', { balance: 0 })
     const managers = databases.slice(0, 2).map(each => createEntityManager(each))
     const accounts = await Promise.all(managers.map(em => em.find(Account, 'shared', { read: 'current' })))
@@ -248,7 +248,7 @@ describe('two managers', () => {
     expect(conflicts).toBeGreaterThan(0)
   })
 
-  test('one that removed what the other changed is told too; persisted and refreshed, it can be removed', async () => {
+  test('a removal of what the other changed is a conflict too; persisted and refreshed, the entity can be removed', async () => {
     await db.bucket('bank/accounts').put('doomed', { balance: 0 })
     const em = createEntityManager(db)
     const doomed = (await em.find(Account, 'doomed', { read: 'current' }))!
@@ -264,7 +264,7 @@ describe('two managers', () => {
     expect(await current('bank/accounts', 'doomed')).toBeUndefined()
   })
 
-  test('refresh of what the other removed says so', async () => {
+  test('a refresh of an entity that the other removed says so', async () => {
     await db.bucket('bank/accounts').put('gone', { balance: 0 })
     const em = createEntityManager(db)
     const gone = (await em.find(Account, 'gone', { read: 'current' }))!

@@ -1,6 +1,6 @@
 /**
- * Tables of a database as buckets, as a user of the command has them: docs/existing-tables.md, run as it stands there; and no reader behind
- * caches that misbehave is ever behind what another program has written by SQL, though standbys answer.
+ * Existing tables of a database as buckets, for users of the command: docs/existing-tables.md runs as written; and no reader behind
+ * misbehaving caches misses what another program has written by SQL, although standbys answer.
  */
 import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
@@ -20,7 +20,7 @@ const root = fileURLToPath(new URL('../../..', import.meta.url))
 const PAGE = readFileSync(`${root}docs/existing-tables.md`, 'utf8')
 const STORE = 'postgres://shop@localhost/shop'
 const SERVER = 'http://localhost:7700'
-const READERS = 'no reader behind caches is behind what was written by SQL before, though a standby answers'
+const READERS = 'no reader behind caches misses an earlier write by SQL, although a standby answers'
 const toStop: { stop(): Promise<unknown> }[] = []
 
 afterEach(async () => {
@@ -30,7 +30,7 @@ afterEach(async () => {
 
 interface Database {
   readonly name: 'postgresql' | 'mariadb'
-  /** As it is told to the command, and in which schema its tables are. */
+  /** The schema of its tables. */
   readonly schema: string
   start(): Promise<{ readonly url: string; stop(): Promise<unknown> }>
   openSql(url: string): Promise<(text: string) => Promise<readonly unknown[]>>
@@ -77,7 +77,9 @@ describe.each(DATABASES)('existing tables of $name', ({ name, schema, start, ope
     }
     expect(ran).toEqual({ sql: 2, sh: 2, js: 2 })
     const listed = await runFreshet(['tables', 'list', '--store', database.url])
-    expect(listed.output).toBe(`shop/products is the table ${schema}.products, by id: id, name, price, colour.\n`)
+    expect(listed.output).toBe(
+      `shop/products is the table ${schema}.products, with the key id and the columns id, name, price, colour.\n`,
+    )
     const removed = await runFreshet(['tables', 'remove', '--store', database.url, '--bucket', 'shop/products'])
     expect(removed.exitCode).toBe(0)
     expect((await runFreshet(['tables', 'list', '--store', database.url])).output).toBe('')
@@ -96,7 +98,7 @@ describe.each(DATABASES)('existing tables of $name', ({ name, schema, start, ope
 })
 
 describe.skipIf(reasonToSkip('postgresql') !== undefined)('freshet tables', () => {
-  test('what cannot be is said, with what to do', async () => {
+  test('an impossible request is refused, with advice', async () => {
     const postgres = await startPostgres()
     toStop.push(postgres)
     const sql = await openSql(postgres.url)
@@ -120,7 +122,7 @@ interface Pair {
   readonly standbyPort: number
 }
 
-/** A primary, and one that follows it. */
+/** A primary, and a standby that follows it. */
 async function startPair(name: Database['name']): Promise<Pair> {
   if (name === 'mariadb') {
     const primary = await startMariadb({ settings: { log_bin: 'binary-log', sync_binlog: '1', server_id: '1' } })
@@ -139,7 +141,7 @@ async function expectNobodyBehind(
   query: (text: string) => Promise<readonly unknown[]>,
 ): Promise<void> {
   const store = `${url}?replicas=127.0.0.1:${standbyPort}`
-  // Without objects at hand, so that each read is the database's.
+  // Without cached objects, so that each read goes to the database.
   const args = ['serve', '--store', store, '--workers', '1', '--hot-cache-bytes-max', '0']
   const servers = await Promise.all([startFreshet(args), startFreshet(args)])
   const caches = await Promise.all(
@@ -151,7 +153,7 @@ async function expectNobodyBehind(
   const expected = [0, 0, 0, 0, 0]
   for (let i = 1; i <= 15; i++) {
     const id = i % 5
-    // New ones, for each keeps what it has read.
+    // New sessions, because each keeps what it has read.
     const sessions = await Promise.all(caches.map(({ url }) => connect(url)))
     const [one, other] = i % 2 === 0 ? sessions : sessions.toReversed()
     if (i % 3 === 0) await one!.bucket('shop/counts').put(`${id}`, { id, n: i })
@@ -192,7 +194,7 @@ async function openMariadb(url: string): Promise<Connection> {
   return connection
 }
 
-/** What it prints must be what its comments say. */
+/** The output must be what the block's comments say. */
 async function runExample(block: string): Promise<void> {
   const promised = [...block.matchAll(/console\.log\(.*\) \/\/ (.*)$/gm)].map(match => match[1])
   const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', block], {

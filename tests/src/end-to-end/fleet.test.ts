@@ -1,6 +1,6 @@
 /**
- * Two servers over one engine, behind HAProxy as shipped: any request may go to any of them, while they are stopped and started
- * again, one after the other, and one is killed. Clients notice nothing.
+ * Two servers over one engine, behind HAProxy as shipped. Any request may go to any server, while the servers are stopped and
+ * restarted one after the other, and one is killed. Clients notice nothing.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { connect, type Database } from '@freshet/client'
@@ -24,13 +24,13 @@ const ENGINES: readonly (readonly [name: string, service: string, start: () => P
   ['MariaDB', 'mariadb', () => startMariadb()],
   ['Redis', 'redis', () => startRedis({ settings: DURABLE })],
   ['Cassandra', 'cassandra', () => startCassandra()],
-  ['a ring of three of Redis', 'redis', startRing],
+  ['a ring of three Redis servers', 'redis', startRing],
 ]
 const WRITERS = 4
 const READERS = 3
-/** Draining takes seconds: without a pause, the load would keep every processor busy for nothing. */
+/** Draining takes seconds: without a pause, the load would keep every processor busy meanwhile. */
 const PAUSE_MS = 30
-/** HAProxy checks every second, and believes the second answer. */
+/** HAProxy checks every second, and acts on the second answer. */
 const DRAIN = ['--drain-ms', '3s', '--stop-ms-max', '5s']
 
 const toStop: { stop(): Promise<unknown> }[] = []
@@ -81,7 +81,7 @@ for (const [name, service, startEngine] of ENGINES) {
   })
 }
 
-/** Sessions that add to one counter, and others that read it: it never goes back, and contains every acknowledged addition. */
+/** Sessions that add to a counter, and others that read it: it never goes back, and includes every acknowledged addition. */
 async function startLoad(url: string) {
   const options = { timeoutMs: 30_000, retriesMax: 20 }
   const sessions: Database[] = []
@@ -125,7 +125,7 @@ async function startLoad(url: string) {
       const target = state.acknowledged + additions
       const deadlineMs = performance.now() + 60_000
       while (state.acknowledged < target && errors.length === 0) {
-        if (performance.now() > deadlineMs) throw new Error(`Nothing goes on: ${JSON.stringify(state)}`)
+        if (performance.now() > deadlineMs) throw new Error(`The load makes no progress: ${JSON.stringify(state)}`)
         await delay(20)
       }
     },

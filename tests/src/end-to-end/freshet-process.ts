@@ -1,4 +1,4 @@
-/** The `freshet` command as users run it: a process of its own, told apart only by its arguments. */
+/** The `freshet` command as users run it: in its own process, controlled only by its arguments. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
@@ -8,18 +8,18 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 
 const FRESHET = fileURLToPath(import.meta.resolve('@freshet/cli/dist/freshet.js'))
-/** How long a process may take to start, or to end: for a busy machine. */
+/** How long a process may take to start or end, for a busy machine. */
 const PATIENCE_MS = 60_000
 
 export interface FreshetProcess {
   readonly pid: number
   readonly port: number
   readonly url: string
-  /** From spawning it to the line that says it listens. */
+  /** From the spawn to the line that says it listens. */
   readonly startMs: number
-  /** Everything it has written to standard output so far. */
+  /** Everything that the process has written to standard output so far. */
   output(): string
-  /** The processes that answer requests, if those are others. */
+  /** The processes that answer requests, if they are separate. */
   workers(): readonly number[]
   signal(signal: NodeJS.Signals): void
   /** Resolves with the exit code, or the signal that ended it, and what it wrote to standard error. */
@@ -34,14 +34,14 @@ export interface FreshetOptions {
   readonly environment?: Readonly<Record<string, string>>
   readonly cwd?: string
   readonly uid?: number
-  /** Of `runFreshet`: it is killed then if it has not ended. */
+  /** For `runFreshet`: kill the process if it has not ended by then. */
   readonly killAfterMs?: number
 }
 
 const running = new Set<ChildProcess>()
 
 function spawnFreshet(args: readonly string[], { environment = {}, cwd, uid }: FreshetOptions): ChildProcess {
-  // Not detached: whoever stops the test run's group of processes stops these with it.
+  // Not detached: stopping the test run's process group stops these processes with it.
   const child = spawn(process.execPath, [FRESHET, ...args], {
     env: { PATH: process.env.PATH, ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -53,12 +53,12 @@ function spawnFreshet(args: readonly string[], { environment = {}, cwd, uid }: F
   return child
 }
 
-/** Starts a server on a port that is free unless the arguments say otherwise; resolves when it listens. */
+/** Starts a server on a free port, unless the arguments name one; resolves when it listens. */
 export async function startFreshet(args: readonly string[], options: FreshetOptions = {}): Promise<FreshetProcess> {
   const spawnedMs = performance.now()
   const child = spawnFreshet(args.includes('--port') ? args : [...args, '--port', '0'], options)
   const errors = text(child.stderr!)
-  // Only then all that it has written has come.
+  // Only then has all output arrived.
   const ended = once(child, 'close').then(async ([exitCode]) => ({ exitCode, errors: await errors }))
   let output = ''
   child.stdout!.setEncoding('utf8')
@@ -88,16 +88,16 @@ export async function startFreshet(args: readonly string[], options: FreshetOpti
   }
 }
 
-/** Starts a server with two workers over the data of this folder; on this port, or on one that is free. */
+/** Starts a server with two workers over the data of this folder, on this port or a free one. */
 export function serveFolder(folder: string, port = 0): Promise<FreshetProcess> {
   const args = ['serve', '--workers', '2', '--data', join(folder, 'data'), '--port', `${port}`]
   return startFreshet(args, { cwd: folder })
 }
 
-/** How far a command is, which it tells if it takes long: on a machine that is busy. */
+/** A progress line, which a command prints if it takes long, as on a busy machine. */
 export const PROGRESS: RegExp = /^(?:\[[#-]+\] +\d+% )?[^\n:]+: \d+(?: of \d+)?, \d+ s(?:, at .*)?\n/gm
 
-/** Runs a command until it ends; throws if it does not end. `errors` is without lines of progress. */
+/** Runs a command until it ends; throws if it does not end. `errors` excludes progress lines. */
 export async function runFreshet(
   args: readonly string[],
   options: FreshetOptions = {},
@@ -119,7 +119,7 @@ export async function runFreshet(
   return { exitCode, output, errors: errors.replaceAll(PROGRESS, '') }
 }
 
-/** For `afterAll`: ends whatever a test that failed has left behind. */
+/** For `afterAll`: ends whatever a failed test has left behind. */
 export async function endFreshetProcesses(): Promise<void> {
   await Promise.all([...running].map(child => killAll(child, once(child, 'exit'))))
 }
@@ -130,11 +130,11 @@ async function killAll(child: ChildProcess, ended: Promise<unknown>): Promise<vo
   await ended
   if (!(await areGone(workers))) {
     for (const pid of workers) if (isRunning(pid)) process.kill(pid, 'SIGKILL')
-    throw new Error(`Workers ${workers.join(', ')} outlived the server that they belong to.`)
+    throw new Error(`Workers ${workers.join(', ')} outlived their server.`)
   }
 }
 
-/** Ends a process as Ctrl-C does, and kills it if it does not end. Resolves with what `ended` does. */
+/** Ends a process as Ctrl-C does, and kills it if it does not end. Resolves like `ended`. */
 export async function interrupt<Ending>(child: ChildProcess, ended: Promise<Ending>): Promise<Ending> {
   const deadline = setTimeout(() => child.kill('SIGKILL'), PATIENCE_MS)
   child.kill('SIGINT')
@@ -158,7 +158,7 @@ async function areGone(pids: readonly number[]): Promise<boolean> {
 
 export function isRunning(pid: number): boolean {
   try {
-    // One that has ended and was not waited for is a zombie, Z.
+    // A process that has ended and was not waited for is a zombie, Z.
     return !/\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
   } catch {
     return false

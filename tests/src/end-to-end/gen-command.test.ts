@@ -1,4 +1,4 @@
-/** `freshet gen` as it is used: its types are compiled with a program that uses them rightly, and wrongly. */
+/** `freshet gen` in use: its types are compiled with a program that uses them correctly, and incorrectly. */
 import { execFile } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -65,7 +65,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-/** What the compiler objects to, one line each. */
+/** The errors of the compiler, one line each. */
 async function compile(program: string): Promise<string> {
   writeFileSync(join(folder, 'program.ts'), program)
   const options = ['--strict', '--exactOptionalPropertyTypes', '--noEmit', '--target', 'es2022', '--module', 'nodenext']
@@ -100,7 +100,7 @@ test('the same schemas give the same file, and --check says when it is out of da
   expect(await runFreshet(['gen', '--url', 'http://127.0.0.1:1'])).toMatchObject({ exitCode: 1 })
 })
 
-test('the client tells what is wrong with an object, and changes the schema with a migration', async () => {
+test('the client reports what is wrong with an object, and changes the schema with a migration', async () => {
   const products = db.bucket('shop/products')
   const error = await products.put('tea', { name: 'Tea' }).catch(refused => refused)
   expect(error).toMatchObject({ code: 'SCHEMA_VIOLATED', details: { schemaVersion: 1 } })

@@ -1,14 +1,14 @@
-/** Between a cache and a server: passes everything on, and can hold answers back, as a slow network does. */
+/** A proxy between a cache and a server: passes everything on, and can hold answers back, like a slow network. */
 import { createServer, request as httpRequest } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
 export interface HoldingProxy {
   readonly url: string
-  /** Whether the answers to requests that come now are held back. */
+  /** Whether to hold back the answers to requests that arrive now. */
   holds: boolean
   /** How many answers are held back. */
   readonly held: number
-  /** Passes on what was held back. */
+  /** Passes on the held answers. */
   release(): void
   /** The URLs of all requests. */
   readonly asked: readonly string[]

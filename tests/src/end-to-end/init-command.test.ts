@@ -1,9 +1,9 @@
-/** `freshet init`: the app that it makes is installed by npm, runs, has types that are right, is built, and works in a real browser. */
+/** `freshet init`: npm installs the new app, it runs, has correct types, builds, and works in a real browser. */
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { TOOLS } from '@freshet/cli/dist/init/run-init.js'
@@ -11,6 +11,7 @@ import { freePort } from '@freshet/engines/under-test/free-port'
 import type { Browser } from 'playwright-core'
 import { type PreviewServer, preview } from 'vite'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { packInto } from '../release/packed-packages.js'
 import { describeInChromium, startChromium } from './chromium.js'
 import { endFreshetProcesses, runFreshet } from './freshet-process.js'
 
@@ -29,7 +30,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-test('versions from the registry are pinned, to those that this repository is tested with', async () => {
+test('versions from the registry are pinned to those that this repository is tested with', async () => {
   const { exitCode } = await runFreshet(['init', join(folder, 'plain'), '--registry', '--json'])
   expect(exitCode).toBe(0)
   const made = JSON.parse(readFileSync(join(folder, 'plain/package.json'), 'utf8')) as Record<string, never>
@@ -46,7 +47,7 @@ test('versions from the registry are pinned, to those that this repository is te
   expect([again.exitCode, again.errors]).toEqual([2, expect.stringContaining('Choose another name')])
 })
 
-describeInChromium('the app that freshet init makes of a clone', () => {
+describeInChromium('the app that freshet init creates from a clone', () => {
   let browser: Browser
   let dev: ChildProcess
   let site: PreviewServer
@@ -72,10 +73,23 @@ describeInChromium('the app that freshet init makes of a clone', () => {
     if (dev?.exitCode === null && dev.signalCode === null) process.kill(-dev.pid!, 'SIGKILL')
   })
 
+  test('npm create @freshet makes the same app, from packed packages and in an empty folder', async () => {
+    const [tarball] = await packInto(folder, root, ['packages/create'])
+    // The app has the packed @freshet/cli already, so npm asks no registry.
+    await npm(['install', '--no-save', '--prefer-offline', '--no-audit', '--no-fund', '--silent', tarball!])
+    const [empty, byInit] = [join(folder, 'empty'), join(folder, 'by-init/app')]
+    mkdirSync(empty)
+    expect((await runFreshet(['init', byInit, '--registry'])).exitCode).toBe(0)
+    const created = join(app, 'node_modules/.bin/create-freshet')
+    const { stdout } = await run(created, ['app', '--json'], { cwd: empty })
+    expect(JSON.parse(stdout)).toMatchObject({ folder: join(realpathSync(empty), 'app') })
+    expect(filesIn(join(empty, 'app'))).toEqual(filesIn(byInit))
+  }, 120_000)
+
   function startDev(): void {
     const args = ['run', 'dev', '--', '--port', new URL(devUrl).port, '--strictPort']
     const env = { ...process.env, FRESHET_PORT: new URL(serverUrl).port, VITE_FRESHET_URL: serverUrl }
-    // In a group of its own, as a shell does it, which Ctrl-C reaches as a whole.
+    // In its own group, as in a shell, so that Ctrl-C reaches all of it.
     dev = spawn('npm', args, { cwd: app, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] })
     for (const stream of [dev.stdout!, dev.stderr!]) stream.on('data', chunk => (output += chunk))
   }
@@ -86,7 +100,7 @@ describeInChromium('the app that freshet init makes of a clone', () => {
       () => false,
     )
 
-  test('runs with npm run dev, is built with npm run build, and each page shows what is written in the other', async () => {
+  test('runs with npm run dev, is built with npm run build, and each page shows what the other writes', async () => {
     startDev()
     await expect.poll(() => isAnswered(`${serverUrl}/ready`), { timeout: 60_000, message: output }).toBe(true)
     await expect.poll(() => isAnswered(devUrl), { timeout: 60_000, message: output }).toBe(true)
@@ -116,3 +130,10 @@ describeInChromium('the app that freshet init makes of a clone', () => {
     expect(output).not.toMatch(/error/i)
   }, 240_000)
 })
+
+/** Their texts by path. */
+function filesIn(path: string): Readonly<Record<string, string>> {
+  const entries = readdirSync(path, { recursive: true, withFileTypes: true }).filter(entry => entry.isFile())
+  const paths = entries.map(({ parentPath, name }) => join(parentPath, name)).sort()
+  return Object.fromEntries(paths.map(each => [relative(path, each), readFileSync(each, 'utf8')]))
+}

@@ -1,4 +1,4 @@
-/** The command with caches in its config file: one process tells them, whichever dies, and nobody learns their secrets. */
+/** The command with caches in its config file: one process purges them, whichever dies, and their secrets stay secret. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -59,7 +59,7 @@ async function expectPurged(id: string): Promise<void> {
   await expect.poll(() => purged, { timeout: SOON_MS, interval: 10 }).toContain(`/db/shop/tea/${id}`)
 }
 
-test('one of several workers tells the cache; when workers die, another does', async () => {
+test('one of several workers purges the cache; when workers die, another takes over', async () => {
   const server = await start()
   await put(server, 'green')
   await expectPurged('green')
@@ -76,13 +76,13 @@ test('one of several workers tells the cache; when workers die, another does', a
     )
     .toBe(true)
   await expectPurged('white')
-  // Once, and once more for what was not settled when the workers died; with two tellers it would be twice that.
+  // Once, and once more for purges not settled when the workers died; with two purging workers it would be twice that.
   expect(purged.filter(url => url.endsWith('/green')).length).toBeLessThanOrEqual(2)
   expect(await server.stop()).toBe(0)
   expect(server.output()).not.toContain(SECRET)
 })
 
-test('what was acknowledged before kill -9 is purged after the next start', async () => {
+test('writes acknowledged before kill -9 are purged after the next start', async () => {
   isDown = true
   const first = await start()
   for (const id of ['a', 'b', 'c', 'd', 'e']) await put(first, id)

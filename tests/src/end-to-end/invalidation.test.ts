@@ -1,6 +1,6 @@
 /**
- * Readers that know nothing of sketches, behind real caches in the shipped configurations: once told of a change, the
- * cache serves it, although its copy would have lived for an hour.
+ * Readers without sketches, behind real caches in the shipped configurations: after a purge the cache serves a change, although
+ * its copy would have lived for an hour.
  */
 
 import { createMemoryStore } from '@freshet/engines/memory'
@@ -18,13 +18,13 @@ const GREEN = '/db/shop/tea/green'
 const LISTS = '/db/shop/tea'
 const SETTINGS = { lifetimeMs: 3_600_000, responseMsMax: 2000 }
 const SOON_MS = 30_000
-/** Long enough to be compressed. */
+/** Long enough for compression. */
 const LONG = { about: 'x'.repeat(5000) }
 
 interface Scene {
   readonly cache: RunningCache
   readonly proxy: HoldingProxy
-  /** Of the server itself. */
+  /** The URL of the server itself. */
   readonly url: string
 }
 
@@ -35,7 +35,7 @@ afterEach(async () => {
   await endCaches()
 })
 
-/** The cache needs the server's address, and the server the cache's; so the server is started twice at one address. */
+/** The cache needs the server's address, and the server the cache's, so the server is started twice at one address. */
 async function createScene(
   startCache: (origin: string) => Promise<RunningCache>,
   config: Pick<CacheConfig, 'kind'> & Partial<CacheConfig>,
@@ -71,7 +71,7 @@ async function read({ cache }: Scene, path: string, headers: Readonly<Record<str
   return `${response.status} ${(await response.text()).trim()}`
 }
 
-/** How many positions the cache has not been told of. */
+/** How many positions the cache has not been purged for. */
 async function lagOf({ url }: Scene): Promise<number> {
   const metrics = await (await fetch(`${url}/metrics`)).text()
   return Number(/freshet_invalidation_lag_positions\{cache="edge"\} (\d+)/.exec(metrics)?.[1])
@@ -81,7 +81,7 @@ async function readSoon(scene: Scene, path: string, wanted: string): Promise<voi
   await expect.poll(() => read(scene, path), { timeout: SOON_MS, interval: 20 }).toContain(wanted)
 }
 
-/** In the shipped VCL's PURGE, before `return (purge)`; and what it needs besides. */
+/** The lines in the shipped VCL's PURGE before `return (purge)`, and what they need besides. */
 const VCL_WITH_BANS = `
 sub vcl_recv {
   if (req.method == "PURGE") {
@@ -116,7 +116,7 @@ for (const { kind, start } of KINDS) {
       await readSoon(scene, LISTS, '"version":2')
     })
 
-    test('serves a change soon to whoever accepts whatever form', async () => {
+    test('serves a change soon in every encoding', async () => {
       // Squid and nginx drop one form of several, so there must be only one.
       const settings = kind === 'varnish' ? {} : { compressBytesMin: 10_000_000 }
       const scene = await createScene(start, { kind }, settings)
@@ -130,7 +130,7 @@ for (const { kind, start } of KINDS) {
         .toEqual([true, true, true, true])
     })
 
-    // nginx is not purged but filled by us, one after another, so there is no such race with it.
+    // nginx is not purged: the server fills it, one request after another, so there is no such race.
     if (kind !== 'nginx') {
       test('serves a change although an older answer was on its way at its purge', async () => {
         // All of it, until the cache has the older answer, takes less, also on a busy machine.
@@ -188,7 +188,7 @@ describe.skipIf(reasonToSkip('varnish') !== undefined)('Varnish', () => {
     expect(scene.proxy.asked.filter(url => url === '/db/shop/tea/white').length).toBeLessThanOrEqual(before + 1)
   })
 
-  test('that is down for a while is told of what it missed when it is up', async () => {
+  test('that is down for a while gets the missed purges when it is up', async () => {
     const scene = await createScene(origin => startVarnish({ origin }), { kind: 'varnish' })
     await put(scene, 1)
     await scene.cache.restart()

@@ -1,12 +1,12 @@
-/** With `--json`, a command that fails says so in one JSON object, too: what a program reads is never empty, and never text. */
+/** With `--json`, a failed command also reports one JSON object: a program never reads empty output or plain text. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { endFreshetProcesses, runFreshet } from './freshet-process.js'
 
-const NOBODY = '127.0.0.1:1'
-const STORE = `postgres://${NOBODY}/none`
+const UNREACHABLE = '127.0.0.1:1'
+const STORE = `postgres://${UNREACHABLE}/none`
 
 let folder: string
 
@@ -31,12 +31,12 @@ test.each([
   ['STORE_UNUSABLE', 1, ['export', '--data', 'filled', '--out', 'out.ndjson']],
   ['STORE_UNUSABLE', 1, ['copy', '--from', 'filled', '--to', 'new']],
   ['RECORDING_INVALID', 2, ['check', 'none.ndjson']],
-  ['REQUEST_FAILED', 1, ['gen', '--url', `http://${NOBODY}`]],
-  ['REQUEST_FAILED', 1, ['migrate', '--url', `http://${NOBODY}`]],
-  ['REQUEST_FAILED', 2, ['doctor', '--through', `http://${NOBODY}`]],
+  ['REQUEST_FAILED', 1, ['gen', '--url', `http://${UNREACHABLE}`]],
+  ['REQUEST_FAILED', 1, ['migrate', '--url', `http://${UNREACHABLE}`]],
+  ['REQUEST_FAILED', 2, ['doctor', '--through', `http://${UNREACHABLE}`]],
   ['STORE_UNAVAILABLE', 2, ['doctor', '--store', STORE]],
   ['STORE_UNAVAILABLE', 1, ['tables', 'list', '--store', STORE]],
-  ['REQUEST_FAILED', 1, ['bench', '--url', `http://${NOBODY}`]],
+  ['REQUEST_FAILED', 1, ['bench', '--url', `http://${UNREACHABLE}`]],
   ['CONFIG_INVALID', 2, ['ring', 'status', '--ring', 'none.json']],
   ['CONFIG_INVALID', 2, ['shards', 'check']],
   ['CONFIG_INVALID', 2, ['init', 'filled']],

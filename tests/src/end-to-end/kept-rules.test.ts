@@ -1,4 +1,4 @@
-/** The rules in a store stay there, whatever else is done with it by somebody who does not name them. */
+/** The rules in a store stay there, whatever else is done with it by commands that do not name rules. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -32,7 +32,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-test('an import leaves them in force, and takes objects as large as the server did that they are from', async () => {
+test('an import leaves them in force, and accepts objects as large as their server accepted', async () => {
   expect((await runFreshet(['export', '--data', at('data'), '--out', at('all.ndjson')])).exitCode).toBe(0)
   const other = await runFreshet(['import', at('all.ndjson'), '--data', at('other'), '--json'])
   expect([other.exitCode, JSON.parse(other.output)]).toMatchObject([0, { created: 1, refused: [] }])
@@ -49,7 +49,7 @@ test.each([
   ['dev', []],
   ['dev', ['--insecure']],
   ['serve', ['--workers', '2']],
-])('%s without rules does not start over them', async (mode, more) => {
+])('%s without token keys does not start over them', async (mode, more) => {
   const refused = await runFreshet([mode, '--data', at('data'), '--port', '0', ...more])
   expect([refused.exitCode, refused.errors]).toEqual([
     1,
@@ -57,14 +57,14 @@ test.each([
   ])
 })
 
-test('with keys of tokens a server goes by them, also with --insecure', async () => {
+test('with token keys, a server applies them, even with --insecure', async () => {
   const server = await startFreshet(['serve', '--data', at('data'), '--workers', '1', '--insecure'], { environment })
   expect((await fetch(`${server.url}/db/shop/orders/1`)).status).toBe(401)
   expect((await fetch(`${server.url}/db/shop/orders/1`, asAdmin())).status).toBe(200)
   await server.stop()
 })
 
-test('freshet rules remove removes them, if that is said to be meant, and then none are needed', async () => {
+test('freshet rules remove --widen removes them, and then none are needed', async () => {
   const refused = await runFreshet(['rules', 'remove', '--data', at('data')])
   expect([refused.exitCode, refused.errors]).toEqual([1, expect.stringContaining('--widen')])
   expect((await runFreshet(['rules', 'remove', '--widen', '--data', at('data')])).exitCode).toBe(0)

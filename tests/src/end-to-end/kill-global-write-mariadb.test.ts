@@ -26,13 +26,13 @@ async function status({ url }: FreshetProcess): Promise<GlobalStatus> {
   return (await (await fetch(`${url}/global`)).json()) as GlobalStatus
 }
 
-/** How many wait for a row that is locked here. */
+/** How many statements wait for a row that is locked here. */
 async function waiting(table: string): Promise<number> {
   const text = `SELECT COUNT(*) AS n FROM information_schema.processlist WHERE info LIKE 'SELECT % FROM ${table} % FOR UPDATE'`
   return Number((await used.connection.query(text))[0].n)
 }
 
-/** Where a server is held up, by locks, until it is killed; and whether the write is in the log by then. */
+/** Where locks hold a server up until it is killed; and whether the write is in the log by then. */
 const POINTS: readonly (readonly [string, { locks: readonly string[]; table: string; isAppended: boolean }])[] = [
   ['rehearsed', { locks: ['one.freshet_log_head'], table: 'freshet_log_head', isAppended: false }],
   ['appended', { locks: ['one.freshet_shard', 'two.freshet_shard'], table: 'freshet_shard', isAppended: true }],
@@ -49,14 +49,14 @@ const WRITES: readonly (readonly [string, { q: (turn: number) => string; counted
 ]
 
 describe.each(WRITES)('%s', (what, { q, counted }) => {
-  /** How often it was done on each. */
+  /** How often the write was applied on each shard. */
   const times = () =>
     Promise.all(
       SHARDS.map(async name => Number((await used.connection.query(counted.replace('SHARD', name)))[0].times)),
     )
 
   test.each(POINTS)(
-    'whose server is killed when it was %s is there once on every shard, or nowhere',
+    'whose server is killed when it was %s is on every shard exactly once, or on none',
     async (point, at) => {
       const turn = POINTS.findIndex(([name]) => name === point)
       const key = `${what}-${point}`.replaceAll(' ', '-')

@@ -15,10 +15,10 @@ function start(...more: string[]): Promise<FreshetProcess> {
   return startFreshet(['serve', '--data', join(folder(), 'data'), '--lifetime-ms', LIFETIME, ...more])
 }
 
-/** Lets the writers write for a while, does something terrible, and waits until they have noticed. */
+/** Lets the writers write for a while, does some harm, and waits until they have noticed. */
 async function disturb(writes: RecordedWrites, url: string, harm: () => Promise<void>): Promise<void> {
   const writing = writes.writeUntilBroken(url)
-  // Attached at once, so that a writer's complaint during the wait is not an unhandled one.
+  // Attached at once, so that a writer's error during the wait is not an unhandled rejection.
   const written = writing.then(
     () => undefined,
     error => error as Error,
@@ -57,7 +57,7 @@ test(`${KILLS} times killed while writing, one process keeps every promise`, asy
 describe('with two workers', () => {
   const ROUNDS = Math.ceil(KILLS / 5)
 
-  test('a killed primary takes its workers along, and nothing acknowledged', async () => {
+  test('a killed primary takes its workers along, and loses nothing acknowledged', async () => {
     const writes = new RecordedWrites({ writers: WRITERS, random: Math.random })
     const startMs: number[] = []
     for (let round = 0; round <= ROUNDS; round++) {
@@ -72,7 +72,7 @@ describe('with two workers', () => {
     report(`${ROUNDS} kills of the primary`, writes, startMs)
   }, 600_000)
 
-  test('a killed worker is replaced; the server goes on, and nothing acknowledged is lost', async () => {
+  test('a killed worker is replaced; the server continues, and nothing acknowledged is lost', async () => {
     const writes = new RecordedWrites({ writers: WRITERS, random: Math.random })
     const server = await start('--workers', '2')
     for (let round = 0; round < Math.min(ROUNDS, 6); round++) {

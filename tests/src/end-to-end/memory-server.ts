@@ -1,4 +1,4 @@
-/** A real server over the store in memory, in this process, on a port of its own. */
+/** A real server over the store in memory, in this process, on its own port. */
 
 import { createMemoryStore } from '@freshet/engines/memory'
 import { createFreshetServer } from '@freshet/server'

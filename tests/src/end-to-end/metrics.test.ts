@@ -1,4 +1,4 @@
-/** `/metrics` of a server with several workers: whichever answers, it tells of all of them. */
+/** `/metrics` of a server with several workers: whichever answers, it reports all of them. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -21,12 +21,12 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-/** Each request over a connection of its own, so that any worker may get it. */
+/** Each request over a new connection, so that any worker may get it. */
 async function get(path: string): Promise<string> {
   return (await fetch(server.url + path, { headers: { connection: 'close' } })).text()
 }
 
-/** A worker that is not heard of for a second has not answered. */
+/** A worker that is silent for a second is missing from the answer. */
 async function scrape(): Promise<{ readonly reads: number; readonly latencies: number; readonly answered: number }> {
   const text = await get('/metrics')
   const valueAt = (line: string) => {
@@ -41,19 +41,19 @@ async function scrape(): Promise<{ readonly reads: number; readonly latencies: n
   }
 }
 
-/** Resolves when all are counted, which is a moment after they were answered. */
+/** Resolves when all reads are counted, which is a moment after their answers. */
 async function readOften(readsBefore: number): Promise<void> {
   await Promise.all(Array.from({ length: READS }, () => get('/db/shop/products/nothing')))
   await expect.poll(async () => (await scrape()).latencies).toBe(readsBefore + READS)
 }
 
-test('every scrape has what all workers have counted', async () => {
+test('every scrape has the counts of all workers', async () => {
   await readOften(0)
   for (let i = 0; i < 4 * WORKERS; i++) expect(await scrape()).toMatchObject({ reads: READS, latencies: READS })
   await expect.poll(scrape).toEqual({ reads: READS, latencies: READS, answered: WORKERS })
 })
 
-test('a worker that is stopped is told of, and what it counted stays counted; also when it is killed', async () => {
+test('a stopped worker is reported, and its counts are kept, even when it is killed', async () => {
   await readOften(0)
   const [first, ...others] = server.workers()
   process.kill(first!, 'SIGSTOP')

@@ -1,6 +1,6 @@
 /**
- * `freshet migrate` as it is used: killed in the middle, with its server, while others write. The change it makes is one that
- * shows when it is made twice.
+ * `freshet migrate` in use: killed in the middle, with its server, while other clients write. Its change shows if it is made
+ * twice.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -21,7 +21,7 @@ const SECOND = `export const bucket = 'shop/counters'
 export const schema = { required: ['n', 'by'], properties: { n: { type: 'integer' }, by: { enum: ['migration', 'writer'] } } }
 let left = Number(process.env.OBJECTS_MAX ?? Infinity)
 export const change = async counter => {
-  // After so many it waits, so that who is to kill it does not come too late.
+  // After OBJECTS_MAX objects it waits, so that the test kills it in time.
   await new Promise(resolve => setTimeout(resolve, left-- === 0 ? 600_000 : 1))
   return { ...counter, n: counter.n + 1, by: 'migration' }
 }
@@ -51,12 +51,13 @@ async function lastTask(): Promise<Task | undefined> {
 async function untilDone(isDone: (task: Task | undefined) => boolean): Promise<void> {
   const deadlineMs = performance.now() + 60_000
   while (!isDone(await lastTask())) {
-    if (performance.now() > deadlineMs) throw new Error(`It did not come true: ${JSON.stringify(await lastTask())}`)
+    if (performance.now() > deadlineMs)
+      throw new Error(`The task did not get there in time: ${JSON.stringify(await lastTask())}`)
     await new Promise(resolve => setTimeout(resolve, 5))
   }
 }
 
-/** Begins to migrate, and is killed when so many are done, and some more are under way. */
+/** Begins to migrate, and is killed when `done` objects are migrated, and some more are under way. */
 async function migrateUntil(done: number): Promise<void> {
   const env = { ...process.env, OBJECTS_MAX: `${done + 50}` }
   const args = [FRESHET, 'migrate', '--url', server.url]
@@ -67,7 +68,7 @@ async function migrateUntil(done: number): Promise<void> {
   expect(await ended).toEqual([null, 'SIGKILL'])
 }
 
-test('killed in the middle, with its server, and run again beside writers: each object is migrated once', async () => {
+test('killed in the middle, with its server, and run again during writes: each object is migrated once', async () => {
   write('0001-counters.mjs', FIRST)
   expect(await migrate()).toMatchObject({
     exitCode: 0,
@@ -100,7 +101,7 @@ test('killed in the middle, with its server, and run again beside writers: each 
   await Promise.all(writers)
   expect(await last).toMatchObject({ exitCode: 0, errors: '' })
   expect((await last).output).toMatch(
-    /^0001-counters: done before\n0002-count: done, \d+ objects of shop\/counters changed\n$/,
+    /^0001-counters: already done\n0002-count: done, \d+ objects of shop\/counters changed\n$/,
   )
 
   let migrated = 0
@@ -110,17 +111,17 @@ test('killed in the middle, with its server, and run again beside writers: each 
   }
   expect(migrated).toBe(COUNT - written.size)
   expect(await lastTask()).toMatchObject({ state: 'done', done: COUNT, total: COUNT })
-  expect((await migrate()).output).toBe('0001-counters: done before\n0002-count: done before\n')
+  expect((await migrate()).output).toBe('0001-counters: already done\n0002-count: already done\n')
   db.close()
 })
 
-test('one that makes objects the schema does not allow is told, and goes on when it is corrected', async () => {
+test('a migration whose objects violate the schema is reported, and continues when it is corrected', async () => {
   const schema = `export const schema = { required: ['n', 'text'] }\nexport const bucket = 'shop/counters'\n`
   write('0003-text.mjs', `${schema}export const change = c => (c.n === 1 ? { ...c, text: 'one' } : c)`)
   const failed = await migrate()
   expect(failed.exitCode).toBe(1)
   expect(failed.errors).toMatch(
-    /is not as the new schema says.*\n {2}\/db\/shop\/counters\/\d+ : expected have required property 'text'/,
+    /does not satisfy the new schema.*\n {2}\/db\/shop\/counters\/\d+ : expected have required property 'text'/,
   )
   write('0003-text.mjs', `${schema}export const change = c => ({ ...c, text: 'any' })`)
   expect(await migrate()).toMatchObject({ exitCode: 0, errors: '' })
@@ -128,7 +129,7 @@ test('one that makes objects the schema does not allow is told, and goes on when
   expect(await migrate()).toMatchObject({ exitCode: 2, errors: expect.stringContaining('have the number 0003') })
 })
 
-test('steps that the server takes go on after it was killed, and are taken once with each object', async () => {
+test('steps of the server continue after it was killed, and apply once to each object', async () => {
   const db = await connect(server.url)
   for (let from = 0; from < 2 * COUNT; from += 1000) {
     await db.commit(
@@ -159,7 +160,7 @@ test('steps that the server takes go on after it was killed, and are taken once 
   }
 })
 
-test('where there are rules, all of it is done with the token', async () => {
+test('with access rules, the token covers the whole migration', async () => {
   const environment = { FRESHET_TOKEN_SECRET: 'a secret of at least thirty-two bytes' }
   const rules = join(folder(), 'shop.access')
   writeFileSync(rules, 'admin if claim.role == "admin"\n')

@@ -1,9 +1,9 @@
 /**
- * A caching proxy that does, at random, everything that caches were measured to do, and a little more: it ignores what
- * requests say about caching, serves past expiry, lets requests share an earlier answer, lets a slow and older answer
- * overwrite a newer one, loses headers, and takes its time. Readers rely on three things: it tells URLs with different
- * queries apart, it does not serve longer past expiry than the server's slack allows for, and it keeps positions. If it
- * loses the position of one object three times in a row, the reader refuses the answer.
+ * A caching proxy that does, at random, everything that caches were measured to do, and a little more: it ignores what requests
+ * say about caching, serves past expiry, lets requests share an earlier answer, lets a slow and older answer overwrite a newer
+ * one, loses headers, and takes its time. Readers rely on three things: it distinguishes URLs with different queries, it serves
+ * past expiry no longer than the server's slack allows, and it keeps positions. If it loses the position of one object three
+ * times in a row, the reader refuses the answer.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse, request as send } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -11,12 +11,12 @@ import { setTimeout as sleep } from 'node:timers/promises'
 
 export interface MisbehavingCacheOptions {
   readonly origin: string
-  /** How long past expiry it serves. */
+  /** How long it serves past expiry. */
   readonly graceMs: number
   readonly random: () => number
-  /** The share of answers whose `Freshet-Position` it removes; a fifth unless given. */
+  /** The share of answers from which it removes `Freshet-Position`; default a fifth. */
   readonly positionsLost?: number
-  /** It does not tell URLs with different queries apart. */
+  /** Makes it treat URLs with different queries as the same. */
   readonly leavesOutQueries?: boolean
 }
 
@@ -89,7 +89,7 @@ class Cache {
     return this.#reply(response, await this.#fill(name, request))
   }
 
-  /** Whoever comes while it is being fetched gets the same, mostly; and the last to arrive is kept, however old. */
+  /** A request during a fetch usually shares its answer; the last answer to arrive is kept, however old. */
   #fill(name: string, request: IncomingMessage): Promise<Fetched> {
     const { random } = this.#options
     const joined = this.#underWay.get(name)

@@ -1,7 +1,7 @@
 /**
- * What a newcomer does, by the README and with nothing but Node: clone, start, look at the page, write and read with curl and with the
- * client, which makes a bucket, stop, start again, and find everything there. The commands are the README's own, read from it: if it
- * says something that does not work, this fails. In less than five minutes, by fewer than ten commands.
+ * A newcomer follows the README with nothing but Node: clone, start, look at the page, write and read with curl and with the client,
+ * which creates a bucket, stop, restart, and find everything there. The commands are read from the README itself: if one of them does
+ * not work, this fails. In less than five minutes, with fewer than ten commands.
  */
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -20,7 +20,7 @@ const FIVE_MINUTES_MS = 300_000
 const COMMANDS_MAX = 9
 const ADDRESS = 'localhost:7700'
 
-describeInChromium('a newcomer who does what the README says', () => {
+describeInChromium('a newcomer who follows the README', () => {
   const commands: string[] = []
   let folder: string
   let clone: string
@@ -37,7 +37,7 @@ describeInChromium('a newcomer who does what the README says', () => {
     rmSync(folder, { recursive: true, force: true })
   })
 
-  /** As typed into a shell: in the clone, on a port that is free. */
+  /** As typed into a shell, in the clone, on a free port. */
   async function type(command: string): Promise<string> {
     commands.push(command)
     const options = { cwd: commands.length === 1 ? folder : clone, env: environment(port) }
@@ -47,7 +47,7 @@ describeInChromium('a newcomer who does what the README says', () => {
     return stdout
   }
 
-  /** The same with one that goes on until Ctrl-C. Resolves when the page is there. */
+  /** The same for a command that runs until Ctrl-C. Resolves when the page is there. */
   async function start(command: string): Promise<void> {
     commands.push(command)
     const child = spawn('bash', ['-ec', command], { cwd: clone, env: environment(port), detached: true })
@@ -60,14 +60,14 @@ describeInChromium('a newcomer who does what the README says', () => {
     }
     await vi.waitUntil(
       () => {
-        if (child.exitCode !== null) throw new Error(`${command} ended with code ${child.exitCode}:\n${printed}`)
+        if (child.exitCode !== null) throw new Error(`${command} ended with exit code ${child.exitCode}:\n${printed}`)
         return printed.includes(`:${port}`)
       },
       { timeout: FIVE_MINUTES_MS, interval: 50 },
     )
   }
 
-  /** Ctrl-C: the signal goes to all that the shell has started. */
+  /** Ctrl-C: the signal goes to everything that the shell has started. */
   async function stop(): Promise<void> {
     if (server === undefined || server.exitCode !== null || server.signalCode !== null) return
     const ended = once(server, 'exit')
@@ -83,7 +83,7 @@ describeInChromium('a newcomer who does what the README says', () => {
     async () => {
       const beganMs = performance.now()
       await type(`git clone --quiet ${repository} freshet`)
-      const readme = readReadme(join(clone, 'README.md'))
+      const readme = readReadme(join(clone, 'README.md'), join(clone, 'docs/first-steps.md'))
       const [install, run] = readme.start.split(' && ') as [string, string]
       await type(install)
       await start(run)
@@ -116,16 +116,16 @@ describeInChromium('a newcomer who does what the README says', () => {
 interface Readme {
   readonly start: string
   readonly curls: readonly string[]
-  /** The example, and what it says that it prints. */
+  /** The example, and the output that it promises. */
   readonly program: string
   readonly printed: readonly string[]
 }
 
-function readReadme(path: string): Readme {
-  const text = readFileSync(path, 'utf8')
-  const shells = [...text.matchAll(/```sh\n(.*?)```/gs)].map(([, block]) => linesOf(block!))
-  const start = shells[0]!.find(line => line.includes('npm start'))
-  const curls = shells.find(lines => lines.every(line => line.startsWith('curl ')))
+/** How to start is in the README, and what to type next on the page that it names. */
+function readReadme(path: string, next: string): Readme {
+  const start = shellsOf(readFileSync(path, 'utf8'))[0]!.find(line => line.includes('npm start'))
+  const text = readFileSync(next, 'utf8')
+  const curls = shellsOf(text).find(lines => lines.every(line => line.startsWith('curl ')))
   const program = /```js\n(.*?)```/s.exec(text)?.[1]
   if (start === undefined || curls === undefined || program === undefined) throw new Error('The README has changed.')
   return {
@@ -134,7 +134,11 @@ function readReadme(path: string): Readme {
   }
 }
 
-/** Without what is said about them. */
+function shellsOf(text: string): readonly (readonly string[])[] {
+  return [...text.matchAll(/```sh\n(.*?)```/gs)].map(([, block]) => linesOf(block!))
+}
+
+/** Without comments. */
 function linesOf(block: string): readonly string[] {
   return block
     .split('\n')
@@ -142,7 +146,7 @@ function linesOf(block: string): readonly string[] {
     .filter(line => line !== '')
 }
 
-/** As on a machine of one's own: nothing of the test run, nor of the npm that started it. */
+/** As on the newcomer's own machine: nothing of the test run, nor of the npm that started it. */
 function environment(port: number): NodeJS.ProcessEnv {
   const own = Object.entries(process.env).filter(
     ([name]) => !/^(npm_|VITEST|NODE_|FRESHET_|FORCE_COLOR|TEST$)/.test(name),

@@ -1,4 +1,4 @@
-/** What `npm run filters` shows, in a real browser, and what its server answers and refuses. */
+/** `npm run filters` in a real browser: the page, and what its server answers and refuses. */
 import { once } from 'node:events'
 import { request } from 'node:http'
 import { connect } from 'node:net'
@@ -90,7 +90,7 @@ describeInChromium('the filter page', () => {
     expect(await page.locator('#forget-load').isEnabled()).toBe(true)
   })
 
-  test('a key that was not added is surely not there, one that was is probably there', async () => {
+  test('a key that was not added is definitely absent, and an added key is probably present', async () => {
     await page.fill('#try-key', 'κλειδί')
     await page.click('#try-ask')
     expect(await textOf('#try-answer')).toMatch(/^Surely not\. Bit \d+ is not set/)
@@ -104,13 +104,13 @@ describeInChromium('the filter page', () => {
     expect(await textOf('#try-size')).toBe('60 bytes')
   })
 
-  test('a false positive can be found, and is called one', async () => {
+  test('a false positive can be found, and is labelled as one', async () => {
     await page.click('#try-ten')
     await page.click('#try-find')
     expect(await textOf('#try-answer')).toMatch(/^Probably yes\. .* this is a false positive\.$/)
   })
 
-  test.each(['fill', 'forget', 'try'])('a rate of 2 is refused in the words of the library (%s)', async panel => {
+  test.each(['fill', 'forget', 'try'])("a rate of 2 is refused with the library's message (%s)", async panel => {
     await page.fill(`#${panel}-rate`, '2')
     const message = 'falsePositiveRateMax must lie between 0 and 1, such as 0.01 for 1%, not 2.'
     expect(await textOf(`#${panel}-error`)).toBe(message)
@@ -131,7 +131,7 @@ describeInChromium('the filter page', () => {
 })
 
 describe('the server of the page', () => {
-  /** Sends the path as it is; `fetch` would tidy it up first. */
+  /** Sends the path unchanged; `fetch` would normalise it first. */
   async function ask(path: string, method = 'GET') {
     const sent = request({ host: '127.0.0.1', port: served.port, path, method }).end()
     const [response] = await once(sent, 'response')
@@ -146,7 +146,7 @@ describe('the server of the page', () => {
     ['/bloom/index.js', 'text/javascript; charset=utf-8'],
     ['/bloom/hashing/key-hash.js', 'text/javascript; charset=utf-8'],
     ['/lab/page/browser/filter-page.js', 'text/javascript; charset=utf-8'],
-  ])('gives %s its type, and no cache keeps it', async (path, type) => {
+  ])('serves %s with its type, uncacheable', async (path, type) => {
     const { status, headers, body } = await ask(path)
     expect({ status, type: headers['content-type'], cache: headers['cache-control'] }).toEqual({
       status: 200,
@@ -169,7 +169,7 @@ describe('the server of the page', () => {
     '/lab/page/serve.js',
     '/lab/harness/../page/serve.js',
     '/lab/page/browser/..\\serve.js',
-  ])('has nothing at %s', async path => {
+  ])('serves nothing at %s', async path => {
     const { status, body } = await ask(path)
     expect(status).toBe(404)
     expect(body).toBe(`There is nothing at ${path}. The page is at /.\n`)
@@ -180,7 +180,7 @@ describe('the server of the page', () => {
     expect(head).toMatchObject({ status: 200, body: '' })
     expect(Number(head.headers['content-length'])).toBeGreaterThan(0)
     const post = await ask('/', 'POST')
-    expect(post).toMatchObject({ status: 405, body: 'POST is not answered here. Use GET or HEAD.\n' })
+    expect(post).toMatchObject({ status: 405, body: 'This server does not answer POST. Use GET or HEAD.\n' })
     expect(post.headers.allow).toBe('GET, HEAD')
   })
 
@@ -189,11 +189,11 @@ describe('the server of the page', () => {
     await expect(once(connection, 'connect')).rejects.toThrow()
   })
 
-  test('a port that is taken is refused in one line that says what to do', async () => {
+  test('a port in use is refused in one line that says what to do', async () => {
     const { exitCode, message } = await refusalOf(['--port', String(served.port)])
     expect(exitCode).toBe(1)
     const another = `npm run filters -- --port ${served.port + 1}`
-    expect(message).toBe(`Port ${served.port} is taken by another program. Choose another one: ${another}\n`)
+    expect(message).toBe(`Port ${served.port} is taken by another program. Choose another port: ${another}\n`)
   })
 
   test('the port can come from the environment', async () => {
@@ -203,7 +203,7 @@ describe('the server of the page', () => {
   test.each([
     [['--prot', '1'], "Unknown option '--prot'"],
     [['7700'], "Unexpected argument '7700'"],
-    [['--port', '99999'], '--port takes a port from 0 (any that is free) to 65535, not "99999".'],
+    [['--port', '99999'], '--port takes a port from 0 (any free port) to 65535, not "99999".'],
   ])('a wrong command line (%s) is refused with the usage', async (args, complaint) => {
     const { exitCode, message } = await refusalOf(args)
     expect(exitCode).toBe(2)
@@ -211,7 +211,7 @@ describe('the server of the page', () => {
     expect(message.trimEnd().split('\n').at(-1)).toBe('Usage: npm run filters -- [--port N]')
   })
 
-  test('Ctrl-C ends it at once, also while a browser keeps its connection', async () => {
+  test('Ctrl-C ends it at once, even while a browser keeps its connection', async () => {
     const another = await servePage()
     const connection = connect({ host: '127.0.0.1', port: another.port })
     connection.on('error', () => undefined)

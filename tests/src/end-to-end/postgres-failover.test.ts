@@ -1,4 +1,4 @@
-/** A server over two PostgreSQL, of which the standby takes over without the last commits: what was lost is nobody's any more. */
+/** A server over two PostgreSQL servers, of which the standby takes over without the last commits. No session sees those. */
 import { connect, type Database } from '@freshet/client'
 import { endPostgres, type RunningPostgres, startPostgres } from '@freshet/engines/under-test/start-postgres'
 import pg from 'pg'
@@ -16,7 +16,7 @@ afterEach(async () => {
 })
 afterAll(endPostgres)
 
-test.skipIf(isLeftOut)('a session that saw what was lost, and one that is new, read what there is', async () => {
+test.skipIf(isLeftOut)('a session that saw the lost commits, and a new session, read the remaining data', async () => {
   const primary = await startPostgres()
   const standby = await startPostgres({ standbyOf: primary })
   const address = primary.url.replace('/postgres', `,127.0.0.1:${standby.port}/postgres`)
@@ -50,7 +50,8 @@ async function read(db: Database): Promise<number | undefined> {
 
 async function until(holds: () => Promise<boolean>): Promise<void> {
   const deadlineMs = performance.now() + WAIT_MS_MAX
-  while (!(await holds())) if (performance.now() > deadlineMs) throw new Error(`It did not come to this: ${holds}`)
+  while (!(await holds()))
+    if (performance.now() > deadlineMs) throw new Error(`This did not become true in time: ${holds}`)
 }
 
 async function askNumber({ url }: RunningPostgres, text: string): Promise<number> {

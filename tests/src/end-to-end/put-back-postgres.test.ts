@@ -1,4 +1,4 @@
-/** Rows that were put back while no server ran: a server remembers how far the log was, and begins another. */
+/** Rows restored while no server ran: a server remembers how far the log was, and starts a new log. */
 import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
 import { type RunningPostgres, startPostgres } from '@freshet/engines/under-test/start-postgres'
@@ -24,7 +24,7 @@ const start = (data: string) =>
   startFreshet(['serve', '--store', postgres.url, '--workers', '1', '--data', join(folder(), data)])
 const logOf = async (url: string) => ((await (await fetch(`${url}/coherence`)).json()) as { log: string }).log
 
-test('a server that has the same folder again notices; a restart without a restore changes nothing', async () => {
+test('a server with the same folder notices; a restart without a restore changes nothing', async () => {
   const first = await start('data')
   const log = await logOf(first.url)
   const put = (price: number) =>

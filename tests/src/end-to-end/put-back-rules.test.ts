@@ -1,6 +1,6 @@
 /**
- * A store that was put back while every server was stopped: what was closed since the backup stays closed. Where no server knows the newer rules,
- * none starts until the rules are confirmed.
+ * A store restored while every server was stopped: what was closed since the backup stays closed. If no server knows the newer
+ * rules, none starts until an operator confirms the rules.
  */
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
@@ -50,12 +50,12 @@ interface Case {
 }
 
 const namedBy = ({ data, store }: Case) => (store.length > 0 ? store : ['--data', data])
-/** The server is always started with the old file, as it would be by a unit that was not changed. */
+/** The server always starts with the old file, as with an unchanged systemd unit. */
 const serveArgs = ({ data, store, workers }: Case) => [
   ...['serve', ...store, '--data', data, '--workers', `${workers}`, '--rules', join(folder, 'open')],
 ]
 
-/** Rules that are closed after the backup, which is then put back. */
+/** Closes the rules after the backup, and then restores the backup. */
 async function restoreOlderRules(each: Case): Promise<void> {
   const before = await startFreshet(serveArgs(each), { environment })
   expect(await status(before.url)).toBe(404)
@@ -79,7 +79,7 @@ async function expectClosed(each: Case): Promise<void> {
   expect((await after.ended).errors + after.output()).toContain('the newer rules are in force again')
 }
 
-/** However often it is tried; then an operator confirms the rules of the backup. */
+/** The server refuses every attempt; then an operator confirms the rules of the backup. */
 async function expectRefused(each: Case): Promise<void> {
   for (let attempt = 0; attempt < 2; attempt++) {
     const { exitCode, errors } = await runFreshet([...serveArgs(each), '--port', '0'], { environment })
@@ -93,7 +93,7 @@ async function expectRefused(each: Case): Promise<void> {
   await after.stop()
 }
 
-test.each([1, 2])('PostgreSQL, by pg_restore; processes that answer: %i', async workers => {
+test.each([1, 2])('PostgreSQL, by pg_restore; worker processes: %i', async workers => {
   const dump = join(folder, `dump-${workers}`)
   const each = {
     data: join(folder, `known-${workers}`),
@@ -107,7 +107,7 @@ test.each([1, 2])('PostgreSQL, by pg_restore; processes that answer: %i', async 
   emptyPostgres()
 })
 
-test('PostgreSQL, by freshet restore; then without what the server knew', async () => {
+test("PostgreSQL, by freshet restore; then without the server's own memory", async () => {
   const backups = join(folder, 'backups')
   const each = {
     data: join(folder, 'known'),
@@ -142,7 +142,7 @@ function embedded({ workers, backUp, restore }: Omit<CopyCase, 'name'>): Case {
 }
 
 const WHOLE = 'cp -a "$1" "$2"'
-// As rsync does, which leaves alone what has the same size and time, such as .place: with --delete, as it is, and with --inplace.
+// Like rsync, which skips files of the same size and time, such as .place: with --delete, by default, and with --inplace.
 const REMOVE_KNOWN = 'rm "$1"/known-*'
 const CHANGED = 'cd "$2"; for f in data.mdb .reached known-*; do'
 const RENAMED = `${CHANGED} cp -p "$f" "$1/$f~"; mv "$1/$f~" "$1/$f"; done`
@@ -153,7 +153,7 @@ test.each<CopyCase>([
   { name: 'data.mdb', workers: 2, backUp: 'cp "$1/data.mdb" "$2"', restore: 'mv "$2" "$1/data.mdb"' },
   { name: 'all files, over those of the folder', workers: 1, backUp: WHOLE, restore: 'cp -a "$2/." "$1/"' },
   { name: 'all files by rsync', workers: 2, backUp: WHOLE, restore: IN_PLACE },
-])('the embedded store, copied back beside what the server knew: $name; processes: $workers', async copy => {
+])("the embedded store, restored beside the server's memory: $name; processes: $workers", async copy => {
   const each = embedded(copy)
   await restoreOlderRules(each)
   await expectClosed(each)
@@ -164,7 +164,7 @@ test.each<CopyCase>([
   { name: 'renamed', workers: 2, backUp: WHOLE, restore: 'rm -r "$1"; mv "$2" "$1"' },
   { name: 'by rsync', workers: 1, backUp: WHOLE, restore: `${REMOVE_KNOWN}; ${RENAMED}` },
   { name: 'by rsync in place', workers: 1, backUp: WHOLE, restore: `${REMOVE_KNOWN}; ${IN_PLACE}` },
-])('the embedded store, the whole folder copied back with what the server knew: $name', async copy => {
+])("the embedded store, the whole folder restored with the server's memory: $name", async copy => {
   const each = embedded(copy)
   await restoreOlderRules(each)
   await expectRefused(each)

@@ -1,6 +1,6 @@
 /**
- * Results of queries, checked against the exact ones; and with a server that forgets the tags of what was there before a
- * write, the same check must find stale ones, or it proves nothing.
+ * Results of queries, checked against the exact ones. With a server that forgets the tags of the value before a write, the same
+ * check must find stale results, or it proves nothing.
  */
 import { addTags } from '@freshet/core/queries'
 import type { Commit, LogEntry, Position, Store, Tag } from '@freshet/core/store'
@@ -25,7 +25,7 @@ async function runLoad(plant: (store: Store) => Store): Promise<QueryLoadResult>
   }
 }
 
-/** Leaves out, of each change that the log tells of, the tags that only the value before it had. */
+/** Removes, from each change in the log, the tags that only the earlier value had. */
 function forgettingWhatWas(store: Store): Store {
   const forgotten = new Map<Position, ReadonlySet<Tag>>()
   const commit = async (given: Commit) => {
@@ -42,7 +42,7 @@ function forgettingWhatWas(store: Store): Store {
     return result
   }
   const changes = async (position: Position, limit?: number) => {
-    // The commit is told of before it is noted here.
+    // The commit is published before it is noted here.
     await new Promise(setImmediate)
     const entries: readonly LogEntry[] = await store.changes(position, limit)
     return entries.map(entry => ({
@@ -60,7 +60,7 @@ function forgettingWhatWas(store: Store): Store {
   })
 }
 
-test(`no result of a query is older than promised (seed ${seed})`, async () => {
+test(`no query result is older than promised (seed ${seed})`, async () => {
   const { reads, stale, traces, fromMemory, writes, failed } = await runLoad(store => store)
   expect([stale, traces, failed]).toEqual([0, [], 0])
   expect(reads).toBeGreaterThanOrEqual(5000)
@@ -68,6 +68,6 @@ test(`no result of a query is older than promised (seed ${seed})`, async () => {
   expect(writes).toBeGreaterThan(80)
 })
 
-test('a server that forgets the tags of what was there before a write is found out', async () => {
+test('a server that forgets the tags of the value before a write is detected', async () => {
   expect((await runLoad(forgettingWhatWas)).stale).toBeGreaterThan(0)
 })

@@ -1,6 +1,6 @@
 /**
- * Every ```js block of the READMEs, and of the pages that teach by example, is run; what it prints must be what its comments
- * say. A block that names the server of the quick start, http://localhost:7700, is run against a new one.
+ * Runs every ```js block of the READMEs and of the pages that teach by example. A block must print what its comments say. A block
+ * that names the server of the quick start, http://localhost:7700, runs against a new one.
  */
 import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
@@ -12,7 +12,7 @@ import { startMemoryServer } from './memory-server.js'
 
 const root = fileURLToPath(new URL('../../..', import.meta.url))
 const SERVER = 'http://localhost:7700'
-/** By tests of their own. */
+/** Other tests run these. */
 const RUN_ELSEWHERE = ['docs/tutorial.md', 'docs/existing-tables.md']
 
 describe.each([

@@ -1,10 +1,10 @@
 /**
- * Writers that keep a record: what was acknowledged, under which version, and what was under way when the connection
- * broke. Held against what a server says after a crash, it tells whether a promise was broken.
+ * Writers that keep a record: what was acknowledged, under which version, and what was under way when the connection broke.
+ * Compared with what a server says after a crash, the record shows whether a promise was broken.
  *
- * Each key belongs to one writer, so that after a crash a key holds either what was acknowledged last or what was under
- * way. A key whose write is under way for good (its worker died; the commit may or may not arrive) is written no more
- * until the server has been restarted.
+ * Each key belongs to one writer, so after a crash a key holds either the last acknowledged value or the value under way. A key
+ * whose write stays under way (its worker died; the commit may or may not arrive) is not written again until the server has been
+ * restarted.
  */
 import { Agent, request } from 'node:http'
 import { buffer } from 'node:stream/consumers'
@@ -15,7 +15,7 @@ const BUCKET = '/db/kill/objects'
 const GROUP_SIZE = 4
 
 interface State {
-  /** The number that was written; undefined if there is nothing. */
+  /** The number that was written; undefined for an absent object. */
   readonly number: number | undefined
   /** 0 if it was never written. */
   readonly version: number
@@ -25,7 +25,7 @@ interface State {
 interface Unit {
   readonly ids: readonly string[]
   acknowledged: State
-  /** What a write would make of it that nobody has acknowledged; null for none. */
+  /** The value of an unacknowledged write; null for none. */
   underWay: { readonly number: number | undefined } | null
 }
 
@@ -39,12 +39,12 @@ export class RecordedWrites {
   readonly #units: readonly (readonly Unit[])[]
   #agent = new Agent({ keepAlive: true })
   #nextNumber = 1
-  /** The highest position that any acknowledgement or head has shown. */
+  /** The highest position in any acknowledgement or head. */
   #highest = 0
   readonly #positions = new Set<number>()
   #isStopping = false
   #onAcknowledged: () => void = () => undefined
-  /** Of all paths ever acknowledged, for the sketch: the version of their last change. */
+  /** For the sketch: all paths ever acknowledged, with the version of their last change. */
   readonly changes: Map<string, number> = new Map()
   acknowledgedCount: number = 0
   unknownCount: number = 0
@@ -59,7 +59,7 @@ export class RecordedWrites {
     ])
   }
 
-  /** Starts all writers; resolves when each has failed or was told to stop. */
+  /** Starts all writers; resolves when each has failed or was asked to stop. */
   async writeUntilBroken(url: string): Promise<void> {
     this.#isStopping = false
     const floor = this.#highest
@@ -72,7 +72,7 @@ export class RecordedWrites {
     this.#isStopping = true
   }
 
-  /** Resolves after so many more acknowledgements. */
+  /** Resolves after this many further acknowledgements. */
   acknowledged(more: number): Promise<void> {
     const count = this.acknowledgedCount + more
     return new Promise(resolve => {
@@ -90,7 +90,7 @@ export class RecordedWrites {
     }
   }
 
-  /** False if the connection broke, and nobody knows what became of it. */
+  /** False if the connection broke, and the outcome is unknown. */
   async #writeOne(url: string, target: Unit, floor: number): Promise<boolean> {
     const isDelete = target.acknowledged.number !== undefined && this.#random() < 0.1
     const number = isDelete ? undefined : this.#nextNumber++
@@ -121,10 +121,10 @@ export class RecordedWrites {
     return (await this.#ask<CommitAnswer>('POST', `${url}/commit`, { writes })).position
   }
 
-  /** Positions are taken by one commit each; those of a restarted server are higher than all that were shown before. */
+  /** One commit takes each position; positions of a restarted server are higher than all that were shown before. */
   #takePosition(position: number, floor: number): void {
     if (position <= floor) throw new Error(`Position ${position} came after ${floor} had been shown.`)
-    if (this.#positions.has(position)) throw new Error(`Position ${position} was given twice.`)
+    if (this.#positions.has(position)) throw new Error(`Position ${position} was issued twice.`)
     this.#positions.add(position)
     this.#highest = Math.max(this.#highest, position)
   }
@@ -137,8 +137,8 @@ export class RecordedWrites {
   }
 
   /**
-   * Holds the record against the server. With `isRestarted`, no write of before can still arrive, and what was under way
-   * is settled by what is found. Throws with the first broken promise.
+   * Compares the record with the server. With `isRestarted`, no earlier write can still arrive, and the stored value settles what
+   * was under way. Throws with the first broken promise.
    */
   async verify(url: string, isRestarted: boolean): Promise<void> {
     const found = await this.#readAll(url)
@@ -151,7 +151,7 @@ export class RecordedWrites {
     const state = states[0]!
     const tell = () => `${target.ids}: found ${JSON.stringify(states)}, recorded ${JSON.stringify(target)}`
     if (states.some(other => other.number !== state.number || other.version !== state.version)) {
-      throw new Error(`A commit is there in part. ${tell()}`)
+      throw new Error(`A commit took effect only in part. ${tell()}`)
     }
     const { acknowledged, underWay } = target
     const isSame = state.number === acknowledged.number
@@ -164,7 +164,7 @@ export class RecordedWrites {
     }
     if (underWay === null || underWay.number !== state.number) throw new Error(`A write is lost. ${tell()}`)
     if (!isRestarted) return
-    // What is not there shows no version; the sketch has it.
+    // An absent object shows no version; the sketch has it.
     if (state.number !== undefined) this.#takePosition(state.version, acknowledged.version)
     this.#settle(target, { ...state, version: Math.max(state.version, acknowledged.version) })
   }
@@ -184,11 +184,11 @@ export class RecordedWrites {
     }
   }
 
-  /** Every path that was acknowledged as changed is in the sketch, at its version or later, as a real session sees it. */
+  /** Every path with an acknowledged change is in the sketch, at its version or later, as a real session sees it. */
   async #verifySketch(url: string): Promise<void> {
     const head = await this.#ask<CoherenceHead>('GET', `${url}/coherence`)
     if (head.position < this.#highest) {
-      throw new Error(`The head is at ${head.position}, but ${this.#highest} was acknowledged.`)
+      throw new Error(`The head is at ${head.position}, but position ${this.#highest} was acknowledged.`)
     }
     this.#highest = head.position
     const session = new Session({ stalenessMs: 0 })

@@ -50,7 +50,7 @@ async function start(): Promise<Side> {
   }
 }
 
-test.skipIf(isLeftOut)('what is written by one server is read by the other, at once', async () => {
+test.skipIf(isLeftOut)('the other server reads what one server wrote, at once', async () => {
   const [near, far] = sides.map(({ db }) => db.bucket<{ i: number }>('shop/products')) as [Products, Products]
   for (let i = 0; i < 100; i++) {
     const [writer, reader] = i % 2 === 0 ? [near, far] : [far, near]
@@ -82,7 +82,7 @@ test.skipIf(isLeftOut)('while Redis is killed again and again, every addition co
   expect(Buffer.from(body).toString()).toBe(`${added}`)
 })
 
-test.skipIf(isLeftOut)('when Redis was emptied, sessions go on with what is there now', async () => {
+test.skipIf(isLeftOut)('after Redis was emptied, sessions continue with the current data', async () => {
   const [near, far] = sides.map(({ db }) => db.bucket<{ i: number }>('shop/products')) as [Products, Products]
   await near.put('1', { i: 1 })
   expect((await far.get('1'))?.i).toBe(1)

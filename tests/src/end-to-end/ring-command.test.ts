@@ -1,4 +1,4 @@
-/** `freshet ring` over nodes of all kinds: Freshet servers, Redis and PostgreSQL, which are killed, join and leave meanwhile. */
+/** `freshet ring` over nodes of all kinds: Freshet servers, Redis and PostgreSQL, which are killed, join and leave. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -14,9 +14,9 @@ import { endFreshetProcesses, type FreshetProcess, runFreshet, startFreshet } fr
 
 const KEYS = 24
 const WAIT_MS_MAX = 60_000
-/** On a busy machine a node that is well answers late. Of one that was killed, it is known at once. */
+/** On a busy machine a healthy node answers late. A killed node is detected at once. */
 const PATIENT: HealthOptions = { ...HEALTH_DEFAULTS, timeoutMsMin: 5000, timeoutMsMax: 10_000 }
-/** A dozen processes are started. */
+/** The test starts a dozen processes. */
 const TEST_MS_MAX = 400_000
 const isLeftOut = ['postgresql', 'redis'].some(service => reasonToSkip(service) !== undefined)
 
@@ -69,7 +69,7 @@ async function coordinator(): Promise<Cells> {
   return cells
 }
 
-/** Counts up, key by key, and remembers what was acknowledged. */
+/** Counts up, key by key, and remembers the acknowledgements. */
 class Writer {
   readonly acknowledged = new Map<string, number>()
   readonly errors: unknown[] = []

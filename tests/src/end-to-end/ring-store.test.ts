@@ -1,4 +1,4 @@
-/** Servers over a ring of three of Redis: one node is lost, then one more, and comes back; `freshet doctor` and `freshet copy`. */
+/** Servers over a ring of three Redis servers: a node is lost, then another, and comes back; with `freshet doctor` and `copy`. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -31,13 +31,13 @@ afterEach(async () => {
 async function until(holds: () => Promise<boolean>): Promise<void> {
   const deadlineMs = performance.now() + MS_MAX
   while (!(await holds())) {
-    if (performance.now() > deadlineMs) throw new Error(`It did not come to pass in ${MS_MAX} ms.`)
+    if (performance.now() > deadlineMs) throw new Error(`The condition did not become true in ${MS_MAX} ms.`)
     await delay(50)
   }
 }
 
 describe.skipIf(isLeftOut)('a ring', () => {
-  test('answers without one node, says 503 without two, and goes on by itself', async () => {
+  test('answers without one node, answers 503 without two, and recovers by itself', async () => {
     const server = await startFreshet(['serve', '--store', ring, '--workers', '2'])
     const db = await connect(server.url, { staleness: 0, timeoutMs: MS_MAX, retriesMax: 30 })
     const views = db.counter('shop/views')
@@ -62,7 +62,7 @@ describe.skipIf(isLeftOut)('a ring', () => {
     expect(await server.stop()).toBe(0)
   })
 
-  test('freshet doctor says what is well, and which node is not', async () => {
+  test('freshet doctor reports what is well, and which node is not', async () => {
     const well = await runFreshet(['doctor', '--store', ring, '--json'])
     expect([well.exitCode, JSON.parse(well.output)]).toEqual([
       0,
@@ -78,7 +78,7 @@ describe.skipIf(isLeftOut)('a ring', () => {
     expect([wrong.exitCode, wrong.errors]).toEqual([2, expect.stringContaining('2 of 3 nodes')])
   })
 
-  test('freshet copy takes a folder into it, and back', async () => {
+  test('freshet copy copies a folder into it, and back', async () => {
     const [data, back] = [join(folder, 'data'), join(folder, 'back')]
     const first = await startFreshet(['serve', '--data', data, '--workers', '1'])
     const db = await connect(first.url)

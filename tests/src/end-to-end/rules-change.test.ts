@@ -1,6 +1,6 @@
 /**
- * A change of rules takes effect as a write does: copies that were public when they were made are still in the cache, and no session is
- * shown one of them, however it learns of changes, whatever it asked for, and whichever server it asks.
+ * A change of rules takes effect as a write does. Copies that were public when they were made are still in the cache, and no
+ * session is shown one of them, however it learns of changes, whatever it requests, and whichever server it asks.
  */
 import { connect, type Database } from '@freshet/client'
 import { createMemoryStore } from '@freshet/engines/memory'
@@ -11,7 +11,7 @@ import { type MisbehavingCache, startMisbehavingCache } from './misbehaving-cach
 const TOKENS = { secret: 'a secret of at least thirty-two bytes', audience: 'freshet', leewayMs: 0 }
 const OPEN = 'bucket shop/products\n  read, list, write\nbucket shop/others\n  read, list, write\n'
 const CLOSED = OPEN.replace('read, list, write', 'read, list if claim.sub == "ann"\n  write')
-const SESSIONS = { 'that asks': 'on-demand', 'that polls': 'poll', 'that is told': 'push' } as const
+const SESSIONS = { 'on demand': 'on-demand', 'that polls': 'poll', 'with push': 'push' } as const
 
 let store: ReturnType<typeof createMemoryStore>
 let servers: FreshetServer[] = []
@@ -44,7 +44,7 @@ afterEach(async () => {
   databases = []
 })
 
-test.each(Object.entries(SESSIONS))('a session %s does not take a copy from before', async (_, refresh) => {
+test.each(Object.entries(SESSIONS))('a session %s does not use a copy from before the change', async (_, refresh) => {
   const db = await connect(cache.url, { refresh, staleness: 100 })
   databases.push(db)
   const products = db.bucket<{ price: number }>('shop/products')

@@ -1,4 +1,4 @@
-/** Rules as an administrator changes them: by the command, of a server that runs, or of the store itself. */
+/** Rules as an administrator changes them: by the command, of a running server, or of the store itself. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -37,7 +37,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-test('diff shows what would change, show what is in force', async () => {
+test('diff shows what would change, and show prints the rules in force', async () => {
   const different = await rules('diff', file('closed.access', CLOSED))
   expect(different.exitCode).toBe(1)
   expect(different.output).toContain('-   read if authenticated\n+   read if claim.role == "staff"\n')
@@ -46,7 +46,7 @@ test('diff shows what would change, show what is in force', async () => {
   expect((await rules('show')).output).toBe(FIRST)
 })
 
-test('apply puts a file into force, history and rollback find what was before', async () => {
+test('apply puts a file into force, and history and rollback find earlier rules', async () => {
   const { version } = await inForce()
   expect((await rules('apply', at('closed.access'))).output).toMatch(
     /^Version \d+ is in force.*Nothing becomes more open/,
@@ -75,8 +75,8 @@ test('apply opens nothing without --widen', async () => {
   expect(await readStatus()).toBe(404)
 })
 
-test('those who have locked themselves out apply rules to the store, while no server has its folder open', async () => {
-  const without = file('no-admin.access', 'bucket shop/orders\n  read if claim.role == "nobody"\n')
+test('administrators who locked themselves out apply rules to the store, while no server has its folder open', async () => {
+  const without = file('no-admin.access', 'bucket shop/orders\n  read if claim.role == "none"\n')
   const refused = await rules('apply', without)
   expect([refused.exitCode, refused.errors]).toEqual([1, expect.stringContaining('--data')])
   const local = (path: string) => runFreshet(['rules', 'apply', path, '--widen', '--data', at('data'), '--json'])

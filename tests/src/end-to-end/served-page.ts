@@ -1,4 +1,4 @@
-/** `npm run filters` without the build: the server of the filter page as a process of its own. */
+/** `npm run filters` without the build: the server of the filter page in its own process. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
@@ -12,13 +12,13 @@ const REFUSAL_MS_MAX = 60_000
 export interface ServedPage {
   readonly port: number
   readonly url: string
-  /** Ends the process as Ctrl-C does; says its exit code, or null if it had to be killed. */
+  /** Ends the process as Ctrl-C does; returns its exit code, or null if it had to be killed. */
   stop(): Promise<number | null>
 }
 
 type Environment = Readonly<Record<string, string>>
 
-/** Serves on a port that is free. */
+/** Serves on a free port. */
 export async function servePage(): Promise<ServedPage> {
   const child = spawnServe(['--port', '0'])
   const ended = exitOf(child)
@@ -28,7 +28,7 @@ export async function servePage(): Promise<ServedPage> {
   return { port: Number(port), url: `http://localhost:${port}`, stop: () => interrupt(child, ended) }
 }
 
-/** Runs it where it is expected to refuse. */
+/** Runs it with arguments that it must refuse. */
 export async function refusalOf(
   args: readonly string[],
   environment: Environment = {},

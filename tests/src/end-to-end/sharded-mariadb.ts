@@ -1,4 +1,4 @@
-/** For tests: shards in a real MariaDB, each a database of its own. */
+/** For tests: shards in a real MariaDB, each in its own database. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -8,9 +8,9 @@ import { afterAll, beforeAll } from 'vitest'
 import { endFreshetProcesses, type FreshetProcess, startFreshet } from './freshet-process.js'
 
 export interface NewShards {
-  /** The first key of each shard, by its name; undefined: it has no rows yet. */
+  /** The first key of each shard, by shard name; undefined: it has no rows yet. */
   readonly from: Readonly<Record<string, number | undefined>>
-  /** The statements that make and fill the tables of a shard. */
+  /** The statements that create and fill the tables of a shard. */
   readonly tables: (place: number) => readonly string[]
 }
 
@@ -21,7 +21,7 @@ export interface NamedShard {
   readonly from?: number
 }
 
-/** Of one connection: `url` is that of the engine, whose database is called freshet. */
+/** Over one connection. `url` is that of the engine, whose database is called freshet. */
 export async function createShards(
   connection: Connection,
   url: string,
@@ -48,7 +48,7 @@ export interface ShardedMariadb {
   serve(): Promise<FreshetProcess>
 }
 
-/** Its members are there from the first test on. Ends every process after the last one. */
+/** The shards are ready from the first test on. Ends every process after the last test. */
 export function useShardedMariadb(shards: NewShards): ShardedMariadb {
   const used = {} as { -readonly [Name in keyof ShardedMariadb]: ShardedMariadb[Name] }
 

@@ -23,7 +23,7 @@ const rowsOf = (place: number) => [
   'INSERT INTO teams VALUES (1, 10), (2, 20)',
 ]
 
-test('a shard is added while a server is asked and written to, by a command that is killed again and again', async () => {
+test('a shard is added during reads and writes, by a command that is killed again and again', async () => {
   const photos = await used.connection.query('SELECT id, photo, weight FROM two.people WHERE id >= ? ORDER BY id', [AT])
   expect(await runFreshet(['shards', 'init', '--json', '--config', used.config])).toMatchObject({
     output: '{"shards":3,"waiting":["three"]}\n',
@@ -80,9 +80,9 @@ test('a shard is added while a server is asked and written to, by a command that
   await server.stop()
 })
 
-test('what the config should say now is told by check, and a shard cannot be added twice or where there is none', async () => {
+test('check reports what the config should say; a second add moves nothing, and an unknown shard is refused', async () => {
   const check = await runFreshet(['shards', 'check', '--json', '--config', used.config])
-  expect(JSON.parse(check.output).findings).toEqual([expect.stringContaining(`Write "from": ${AT} to its entry`)])
+  expect(JSON.parse(check.output).findings).toEqual([expect.stringContaining(`Add "from": ${AT} to its entry`)])
   const add = (name: string, at: string) => runFreshet(['shards', 'add', name, '--at', at, '--config', used.config])
   expect(await add('three', `${AT}`)).toMatchObject({
     exitCode: 0,

@@ -15,18 +15,18 @@ const used = useShardedMariadb({
   ],
 })
 
-test('tables of an engine without transactions are named, and not prepared for', async () => {
+test('tables of an engine without transactions are reported, and nothing is prepared', async () => {
   const { connection } = used
   await connection.query('ALTER TABLE two.teams ENGINE=MyISAM')
   expect(await runFreshet(['shards', 'init', '--config', used.config])).toMatchObject({
     exitCode: 1,
-    errors: expect.stringMatching(/Nothing was prepared. two: teams is of the engine MyISAM/),
+    errors: expect.stringMatching(/Nothing was prepared. two: teams uses the engine MyISAM/),
   })
   expect(await connection.query("SHOW TABLES FROM one LIKE 'freshet%'")).toEqual([])
   await connection.query('ALTER TABLE two.teams ENGINE=InnoDB')
 })
 
-test('shards are prepared, checked, asked and written to, and a server that is killed loses nothing', async () => {
+test('shards are prepared, checked, queried and written to, and a killed server loses nothing', async () => {
   expect(await runFreshet(['shards', 'check', '--config', used.config])).toMatchObject({
     exitCode: 1,
     errors: expect.stringContaining('freshet shards init'),
@@ -130,7 +130,7 @@ test('a server does not start over rows that belong to other shards', async () =
   }
 })
 
-test('what is not as the config says is told', async () => {
+test('deviations from the config are reported', async () => {
   const { connection } = used
   await connection.query('INSERT INTO one.people VALUES (15, 1)')
   expect((await runFreshet(['shards', 'check', '--config', used.config])).errors).toContain(

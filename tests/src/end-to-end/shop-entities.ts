@@ -1,7 +1,7 @@
 /** Entity classes for the tests: the thesis's coffees, and a shop around them. */
 import { entity, type FieldsClass, Reference, type WithReferences } from '@freshet/client/entities'
 
-/** A class of its own, which refers to itself, and whose constructor is not called on loading. */
+/** A class that refers to itself, and whose constructor is not called on loading. */
 export class Coffee {
   name: string
   countryCode: number
@@ -21,7 +21,7 @@ export class Coffee {
 }
 entity(Coffee, 'shop/coffees', { references: { parent: () => Coffee } })
 
-/** As a generator would write them: references are ids. */
+/** As generated code would have it: references are ids. */
 interface RoasterFields {
   readonly name: string
 }
@@ -48,7 +48,7 @@ export const Order: FieldsClass<Order> = entity<Order>('shop/orders', {
   cascade: { items: ['persist', 'remove'] },
 })
 
-/** Every call of a hook is told to `onHook`. */
+/** Reports every call of a hook to `onHook`. */
 export class Hooked {
   static onHook: (name: string, entity: Hooked) => void = () => {}
   value: number

@@ -1,6 +1,6 @@
 /**
- * What a reader receives so as to know of every write, at ten writes a second, counted on the wire: what the sketch costs
- * him. SECONDS=60 measures a whole minute.
+ * The bytes that a reader receives to know of every write, at ten writes a second, counted on the wire: the cost of the sketch.
+ * SECONDS=60 measures a whole minute.
  */
 import { createServer, connect as openSocket, type Server, type Socket } from 'node:net'
 import { type ConnectOptions, connect, type Database } from '@freshet/client'
@@ -27,7 +27,7 @@ afterEach(async () => {
   await server.stop()
 })
 
-/** Passes bytes on, and counts those that come back. */
+/** Passes bytes on, and counts the bytes of answers. */
 class CountingWire {
   received = ''
   readonly #server: Server
@@ -70,19 +70,19 @@ async function connectOver(url: string, options: ConnectOptions): Promise<Databa
 }
 
 interface Cost {
-  /** Once, to begin with. */
+  /** Once, at the start. */
   readonly openingBytes: number
   readonly bodyBytesPerMinute: number
   readonly headerBytesPerMinute: number
-  /** Of the bodies: what was pushed. */
+  /** The pushed part of the bodies. */
   readonly eventBytesPerMinute: number
   readonly eventBytesPerWrite: number
-  /** How long after it was acknowledged a write was known. */
+  /** The time from the acknowledgement of a write until the reader knows of it. */
   readonly medianMs: number
   readonly mostMs: number
 }
 
-/** While others write. `each` is done after every write. */
+/** Measures during writes. `each` runs after every write. */
 async function measure(
   options: ConnectOptions,
   each: (db: Database, write: number) => Promise<void> = async () => {},
@@ -103,7 +103,7 @@ async function measure(
     )
   }
   const lateMs = (await Promise.all(waits)).sort((a, b) => a - b)
-  // On a machine that is busy it takes longer, and hearts go on beating.
+  // On a busy machine the run takes longer, and heartbeats continue.
   const perMinute = (bytes: number) => Math.round((bytes * 60_000) / (performance.now() - startedMs))
   const text = wire.received.slice(openingBytes)
   const bytesOf = (pattern: RegExp) => (text.match(pattern) ?? []).join('').length
@@ -125,25 +125,25 @@ async function knownAfterMs(db: Database, position: number): Promise<number> {
   return performance.now() - startedMs
 }
 
-test('pushed, every write is known for less than 8 KB a minute, headers and all', async () => {
+test('with push, knowing every write costs less than 8 KB a minute, headers included', async () => {
   const cost = await measure({ refresh: 'push' })
   console.log('push:', cost)
-  // A head a minute comes with it, of 220 bytes; on a machine that stalls for a second, one for each time it does.
+  // Another 220 bytes a minute are for a head; on a machine that stalls for a second, there is a head per stall.
   expect(cost.eventBytesPerMinute + 220).toBeLessThan(8000)
   expect(cost.eventBytesPerWrite).toBeGreaterThan(5)
 })
 
-test('asked for every second, the bodies are less than 5 KB a minute, and the headers small', async () => {
+test('requested every second, the bodies take less than 5 KB a minute, and the headers are small', async () => {
   const cost = await measure({}, async (db, write) => {
     if (write % WRITES_PER_SECOND === 0) await db.session.refresh()
   })
-  console.log('asked for every second:', cost)
+  console.log('requested every second:', cost)
   expect(cost.bodyBytesPerMinute).toBeLessThan(5000)
   expect(cost.headerBytesPerMinute).toBeLessThan(60 * 180)
 })
 
-test('polled by a reader who allows a second of staleness, they are hardly more', async () => {
-  // From memory: it is polled only while somebody reads.
+test('polled by a reader that allows a second of staleness, the bodies take hardly more', async () => {
+  // Reads come from memory: the client polls only while there are reads.
   const cost = await measure({ refresh: 'poll' }, async db => {
     await db.bucket('shop/items').get('1', { read: 'any' })
   })

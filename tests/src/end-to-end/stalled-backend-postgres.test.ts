@@ -1,7 +1,7 @@
 /**
- * Two servers over one PostgreSQL. The connection over which one of them ticks and writes stands still for a while: the backend is
- * stopped, as a machine that swaps or a process under a debugger is. Readers with a stream of that server miss nothing meanwhile, nor
- * after it goes on.
+ * Two servers over one PostgreSQL. The connection over which one of them ticks and writes stalls for a while: the test stops its
+ * backend, like a machine that swaps or a process under a debugger. Readers with a stream from that server miss nothing during
+ * the stall, nor after it.
  */
 import { connect, type Database } from '@freshet/client'
 import { openPostgresStore } from '@freshet/engines/postgres'
@@ -48,7 +48,7 @@ async function open(url: string, refresh: 'push' | 'on-demand'): Promise<Databas
   return db
 }
 
-/** Of the only server there is: the one whose last statement ended a transaction. */
+/** The backend of the only server: the one whose last statement ended a transaction. */
 async function tickingBackend(): Promise<number> {
   const { rows } = await admin.query(
     "SELECT pid FROM pg_stat_activity WHERE application_name = 'freshet' AND query = 'COMMIT' AND state = 'idle'",
@@ -56,7 +56,7 @@ async function tickingBackend(): Promise<number> {
   return rows.length === 1 ? Number(rows[0].pid) : tickingBackend()
 }
 
-/** Writes the number that follows until it is over; `number` is the last that was acknowledged. */
+/** Writes increasing numbers until it is over; `number` is the last acknowledged one. */
 function writeOn(db: Database): { number: number; isOver: boolean; readonly done: Promise<void> } {
   const writing = { number: 0, isOver: false, done: Promise.resolve() }
   const write = async () => {
@@ -70,7 +70,7 @@ function writeOn(db: Database): { number: number; isOver: boolean; readonly done
   return writing
 }
 
-test('a push session reads every acknowledged write while the connection of its server stands still, and after', async () => {
+test('a push session reads every acknowledged write while the connection of its server stalls, and after', async () => {
   const a = await startServer()
   const backend = await tickingBackend()
   const b = await startServer()

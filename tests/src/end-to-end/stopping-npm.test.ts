@@ -1,20 +1,43 @@
-/** A server that npm started ends with that npm; so does all that `npm run dev` of a starter app runs. */
+/** A server that npm started ends with that npm, and so does everything that `npm run dev` of a starter app runs. */
 import { type ChildProcess, spawn } from 'node:child_process'
-import { copyFileSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { freePort } from '@freshet/engines/under-test/free-port'
-import { afterAll, expect, test } from 'vitest'
+import { afterAll, expect, test, vi } from 'vitest'
 
 const FRESHET = fileURLToPath(import.meta.resolve('@freshet/cli/dist/freshet.js'))
 const folder = mkdtempSync(join(tmpdir(), 'freshet-npm-'))
 
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
+/** The process ids of all programs that the tests start, one per line. */
+const pids = join(folder, 'pids')
 
-/** As in an app of a user: a chain of commands, so that a shell stands between npm and the server. */
+afterAll(async () => {
+  // A server goes on writing to its folder for a moment after it has stopped listening.
+  const started = readFileSync(pids, 'utf8').trim().split('\n').map(Number)
+  await vi.waitUntil(() => !started.some(isRunning), { timeout: 20_000 })
+  rmSync(folder, { recursive: true })
+})
+
+/** Writes a program that runs `script` in Node. */
+function writeProgram(path: string, script: string): void {
+  const lines = ['#!/bin/sh', `echo $$ >> ${JSON.stringify(pids)}`, `exec node ${JSON.stringify(script)} "$@"`, '']
+  writeFileSync(path, lines.join('\n'), { mode: 0o755 })
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
+
+/** As in a user's app: a chain of commands, so that there is a shell between npm and the server. */
 async function startByNpm(): Promise<{ readonly url: string; readonly npm: ChildProcess }> {
-  const script = `true && node ${JSON.stringify(FRESHET)} dev --no-page --no-samples --port 0 --data data`
+  writeProgram(join(folder, 'freshet'), FRESHET)
+  const script = 'true && ./freshet dev --no-page --no-samples --port 0 --data data'
   writeFileSync(
     join(folder, 'package.json'),
     JSON.stringify({ name: 'app', private: true, scripts: { start: script } }),
@@ -54,11 +77,9 @@ test('SIGTERM to npm run dev of a starter app stops its server and its pages', a
   copyFileSync(join(dirname(FRESHET), '..', 'template', 'dev.mjs'), join(app, 'dev.mjs'))
   writeFileSync(join(app, 'index.html'), '<title>app</title>')
   writeFileSync(join(app, 'package.json'), JSON.stringify({ private: true, scripts: { dev: 'true && node dev.mjs' } }))
-  writeFileSync(join(bin, 'freshet'), `#!/bin/sh\nexec node ${JSON.stringify(FRESHET)} "$@"\n`, { mode: 0o755 })
-  symlinkSync(
-    join(dirname(fileURLToPath(import.meta.resolve('vite/package.json'))), 'bin', 'vite.js'),
-    join(bin, 'vite'),
-  )
+  writeProgram(join(bin, 'freshet'), FRESHET)
+  const vite = dirname(fileURLToPath(import.meta.resolve('vite/package.json')))
+  writeProgram(join(bin, 'vite'), join(vite, 'bin', 'vite.js'))
   const [server, pages] = [await freePort(), await freePort()]
   const urls = [`http://localhost:${server}`, `http://localhost:${pages}`]
   const npm = spawn('npm', ['run', 'dev', '--', '--port', `${pages}`], {

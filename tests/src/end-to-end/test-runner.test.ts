@@ -17,12 +17,12 @@ afterEach(() => {
   for (const step of undo.splice(0)) step()
 })
 
-/** Starts the runner over a new folder with these files. `--globals`, because nothing can be imported from there. */
+/** Starts the runner over a new folder with these files. With `--globals`, because nothing can be imported from there. */
 function start(files: Readonly<Record<string, string>>): ChildProcess {
   const folder = mkdtempSync(join(tmpdir(), 'freshet-test-runner-'))
   for (const [name, source] of Object.entries(files)) writeFileSync(join(folder, name), source)
   const child = spawn(process.execPath, [runner, '--root', folder, '--globals'], {
-    // Nothing of the run that this test is part of may leak into the one it starts.
+    // No setting of the surrounding test run may leak into the one that this starts.
     env: { PATH: process.env.PATH, NO_COLOR: '1' },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
@@ -49,7 +49,7 @@ describe('the last line of a run', () => {
       { exitCode: 0, lastLine: '3 passed, 0 failed' },
     ],
     [
-      'names skipped cases only where there are some, and a failed case fails the run',
+      'names skipped cases only if there are some, and a failed case fails the run',
       { 'a.test.js': "test('a', () => {}); test('b', () => expect(1).toBe(2)); test.skip('c', () => {})" },
       { exitCode: 1, lastLine: '1 passed, 1 failed, 1 skipped' },
     ],
@@ -59,16 +59,16 @@ describe('the last line of a run', () => {
       { exitCode: 1, lastLine: '1 passed, 1 failed' },
     ],
     [
-      'counts a hook that throws as a failure, and the cases it kept from running as skipped',
+      'counts a hook that throws as a failure, and the cases that it prevented as skipped',
       { 'a.test.js': "describe('a', () => { beforeAll(() => { throw 1 }); test('b', () => {}) })" },
       { exitCode: 1, lastLine: '0 passed, 1 failed, 1 skipped' },
     ],
     [
       'counts an error that belongs to no case as a failure',
-      { 'a.test.js': "test('a', () => { Promise.reject(new Error('nobody waits for this')) })" },
+      { 'a.test.js': "test('a', () => { Promise.reject(new Error('never awaited')) })" },
       { exitCode: 1, lastLine: '1 passed, 1 failed' },
     ],
-    ['is there when nothing ran, and that is no success', {}, { exitCode: 1, lastLine: '0 passed, 0 failed' }],
+    ['is printed when nothing ran, and the run fails', {}, { exitCode: 1, lastLine: '0 passed, 0 failed' }],
   ])('%s', async (_, files, outcome) => {
     expect(await run(files)).toEqual(outcome)
   })
@@ -118,13 +118,13 @@ describe('a missing service', () => {
     return { said, installed, provide: (suites: string[]) => provideServices([service], suites, machine) }
   }
 
-  test('is installed where we may', async () => {
+  test('is installed if the run may install', async () => {
     const { provide, installed } = scene({ canInstall: true, installWorks: true })
     expect(await provide(['bloom', 'engines'])).toEqual({ leftOut: [], failed: [] })
     expect(installed).toEqual(['redis-server'])
   })
 
-  test('is installed together with others that are missing, and alone if that failed', async () => {
+  test('is installed together with other missing ones, and alone if that failed', async () => {
     const isThere = new Set<string>()
     const runs: (readonly string[])[] = []
     const install = async (packages: readonly string[]) => {
@@ -148,30 +148,30 @@ describe('a missing service', () => {
   })
 
   test.each([{ canInstall: false }, { canInstall: true, installWorks: false }])(
-    'that cannot be had leaves its tests out, and one sentence says which and how to get them: %o',
+    'that cannot be installed skips its tests, and one sentence says which and how to run them: %o',
     async options => {
       const { provide, said } = scene(options)
       expect(await provide(['engines'])).toEqual({ leftOut: ['redis'], failed: [] })
       expect(said.at(-1)).toBe(
-        'Left out: the tests of engines that need redis, which is not installed; ' +
+        'Skipped: the tests of engines that need redis, which is not installed; ' +
           'to run them, install it (Debian: sudo apt-get install redis-server) and start again.',
       )
     },
   )
 
-  test('is a failure in CI, and leaves nothing out', async () => {
+  test('is a failure in CI, and skips nothing', async () => {
     const { provide, said } = scene({ isCi: true })
     expect(await provide(['engines'])).toEqual({ leftOut: [], failed: ['redis'] })
     expect(said.at(-1)).toContain('sudo apt-get install redis-server')
   })
 
-  test('is of no concern to suites that do not need it', async () => {
+  test('does not matter to suites that do not need it', async () => {
     const { provide, said, installed } = scene({ isCi: true, canInstall: true })
     expect(await provide(['bloom'])).toEqual({ leftOut: [], failed: [] })
     expect([...said, ...installed]).toEqual([])
   })
 
-  test('gives its tests a reason to skip, and others none', () => {
+  test('gives its own tests a reason to skip, and no others', () => {
     expect(reasonToSkip('chromium', { FRESHET_SKIP: 'redis,chromium' })).toContain('chromium is not installed')
     expect(reasonToSkip('chromium', { FRESHET_SKIP: 'redis' })).toBeUndefined()
     expect(reasonToSkip('chromium', {})).toBeUndefined()
@@ -186,7 +186,7 @@ describe('the order of the files', () => {
     expect(slowestFirst([three, second!, one, slowest!, two])).toEqual([slowest, second, one, two, three])
   })
 
-  test('names no file that is not there', () => {
+  test('names only existing files', () => {
     const repository = fileURLToPath(new URL('../../..', import.meta.url))
     const files = execFileSync('git', ['ls-files', '*.test.ts'], { cwd: repository, encoding: 'utf8' }).split('\n')
     const matches = (name: string) => files.filter(path => path.endsWith(`/${name}.test.ts`)).length

@@ -1,4 +1,4 @@
-/** Traces, as a collector gets them: by OTLP over HTTP, configured by the standard variables alone. */
+/** Traces as a collector gets them: by OTLP over HTTP, configured only by the standard variables. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -86,7 +86,7 @@ test.each([1, 2])(
   },
 )
 
-test('where nobody asked for traces nothing is sent or loaded, but the log has the trace of who says so', async () => {
+test('without a collector nothing is sent or loaded, but the log has the trace id of requests that carry one', async () => {
   const args = ['serve', '--data', join(folder, 'data'), '--workers', '1', '--log-level', 'request']
   const server = await startFreshet(args, { environment: { NODE_DEBUG: 'esm' } })
   await fetch(`${server.url}/ready`, { headers: { traceparent: `00-${TRACE}-${SPAN}-01` } })
@@ -97,7 +97,7 @@ test('where nobody asked for traces nothing is sent or loaded, but the log has t
   expect(sent).toEqual([])
 })
 
-test('what cannot be is refused before anything is served', async () => {
+test('an invalid configuration is refused before the server listens', async () => {
   const environment = { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' }
   const args = ['serve', '--data', join(folder, 'data'), '--workers', '1', '--port', '0']
   const refused = await runFreshet(args, { environment })

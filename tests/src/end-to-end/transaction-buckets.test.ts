@@ -29,7 +29,7 @@ afterAll(async () => {
   await server?.stop()
 })
 
-/** A bucket of its own with the objects a to e, n from 1 to 5. */
+/** A new bucket with the objects a to e, n from 1 to 5. */
 async function filled(): Promise<ObjectBucket<Item>> {
   const bucket = db.bucket<Item>(`shape/items-${++buckets}`)
   await db.commit([...'abcde'].map((id, i) => ({ bucket: bucket.name, id, value: { n: i + 1, kind: 'tea' } })))
@@ -43,7 +43,7 @@ async function all<Value>(values: AsyncIterable<Value>): Promise<Value[]> {
   return found
 }
 
-/** Every read there is, with its options. */
+/** Every kind of read, with its options. */
 async function looks(bucket: ObjectBucket<Item> | TransactionBucket<Item>): Promise<unknown> {
   const pages = [
     await bucket.page(),
@@ -70,14 +70,14 @@ async function looks(bucket: ObjectBucket<Item> | TransactionBucket<Item>): Prom
   }
 }
 
-test('reads are those of a bucket: names, parameters, options, results', async () => {
+test('reads match those of a bucket: names, parameters, options, results', async () => {
   const bucket = await filled()
   const tx = await db.begin()
   expect(await looks(tx.bucket<Item>(bucket.name))).toEqual(await looks(bucket))
   await tx.commit()
 })
 
-test('pages and results hold its own writes, as many as asked for, each once', async () => {
+test('pages and results include its own writes, up to the limit, each once', async () => {
   const bucket = await filled()
   const tx = await db.begin()
   const mine = tx.bucket<Item>(bucket.name)
@@ -105,7 +105,7 @@ test('pages and results hold its own writes, as many as asked for, each once', a
   expect((await all(bucket.list({ read: 'current' }))).map(({ id }) => id)).toEqual(ids)
 })
 
-test('a page that was cut short is relied on as far as it was read, and no further', async () => {
+test('a transaction relies on a partly read page as far as it was read, and no further', async () => {
   const bucket = await filled()
   const other = await connect(server.url)
   const attempt = async (id: string) => {
@@ -122,7 +122,7 @@ test('a page that was cut short is relied on as far as it was read, and no furth
   other.close()
 })
 
-test('a patch goes to the server as one, so what it does not name stays as it is stored', async () => {
+test('a patch reaches the server as a patch, so members that it does not name stay as stored', async () => {
   const bucket = await filled()
   const exact = '{"n":1,"big":12345678901234567890,"more":{"x":0.10000000000000000000001,"y":1}}'
   const headers = { 'content-type': 'application/json' }
@@ -131,7 +131,7 @@ test('a patch goes to the server as one, so what it does not name stays as it is
   await db.transaction(tx => tx.bucket<Item>(bucket.name).patch('exact', { n: 2, more: { y: null } }))
   expect(commits[0]!.writes).toEqual([{ path: bucket.pathOf('exact'), patch: { n: 2, more: { y: null } } }])
   expect(await stored()).toBe('{"n":2,"big":12345678901234567890,"more":{"x":0.10000000000000000000001}}')
-  // Of something that was only listed, and twice.
+  // The object was only listed before, and is patched twice.
   await db.transaction(async tx => {
     const mine = tx.bucket<Item>(bucket.name)
     for await (const { id } of mine.list({ from: 'exact' })) await mine.patch(id, { n: 3, kind: 'tea' })
@@ -141,13 +141,13 @@ test('a patch goes to the server as one, so what it does not name stays as it is
   expect(await stored()).toBe('{"n":3,"big":12345678901234567890,"more":{"x":0.10000000000000000000001,"z":1}}')
 })
 
-test('a patch sees what was read and written before it in the transaction, and is seen after it', async () => {
+test('a patch sees earlier reads and writes of the transaction, and later ones see it', async () => {
   const bucket = await filled()
   await bucket.put('deep', { n: 1, more: { old: { x: 1 }, kept: null } })
   await db.transaction(async tx => {
     const mine = tx.bucket<Item>(bucket.name)
     const read = (await mine.get('a')) as { n: number }
-    // What it gave is the caller's to change, and changes nothing.
+    // The caller may change the returned object, which changes nothing here.
     read.n = 100
     await mine.patch('a', { kind: 'cocoa' })
     await mine.put('b', { n: 20 })
@@ -177,7 +177,7 @@ test('a patch sees what was read and written before it in the transaction, and i
   ])
 })
 
-test('ifVersion is a condition of the commit, and refused at once where the transaction knows better', async () => {
+test('ifVersion is a condition of the commit, and is refused at once if the transaction knows another version', async () => {
   const bucket = await filled()
   const { version } = (await bucket.get('a'))!
   await db.transaction(async tx => {
@@ -218,7 +218,7 @@ test('ifVersion is a condition of the commit, and refused at once where the tran
   tx.rollback()
 })
 
-test('an error that comes from outdated reads is a reason to try again, also if the bucket made it', async () => {
+test('an error caused by outdated reads leads to a retry, even if the bucket threw it', async () => {
   const bucket = await filled()
   const other = await connect(server.url)
   let runs = 0

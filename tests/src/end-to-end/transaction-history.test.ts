@@ -1,6 +1,6 @@
 /**
- * Histories of concurrent transactions, checked for anomalies; and with a store that skips a part of the validation, the
- * same check must find some, or it proves nothing.
+ * Histories of concurrent transactions, checked for anomalies. With a store that skips part of the validation, the same check
+ * must find some, or it proves nothing.
  */
 import { connect } from '@freshet/client'
 import type { Commit, Store } from '@freshet/core/store'
@@ -47,7 +47,7 @@ test(`transactions are serialisable (seed ${seed})`, async () => {
   expect(conflicts).toBeGreaterThan(0)
 })
 
-test('a store that does not validate reads is found out', async () => {
+test('a store that does not validate reads is detected', async () => {
   const { anomalies } = await runHistory(({ reads = [], ...commit }) => ({
     ...commit,
     reads: reads.filter(({ key }) => !isObject(key)),
@@ -55,7 +55,7 @@ test('a store that does not validate reads is found out', async () => {
   expect(anomalies.length).toBeGreaterThan(0)
 })
 
-test('a store that validates only what is written is found out', async () => {
+test('a store that validates only written objects is detected', async () => {
   const { anomalies } = await runHistory(({ reads = [], ...commit }) => ({
     ...commit,
     reads: reads.filter(({ key }) => !isObject(key) || commit.writes.some(write => write.key === key)),
@@ -63,7 +63,7 @@ test('a store that validates only what is written is found out', async () => {
   expect(anomalies.map(({ name }) => name)).toContain('G2')
 })
 
-test('a store that does not validate lists is found out: a table is booked twice', async () => {
+test('a store that does not validate lists is detected: a table is booked twice', async () => {
   expect(await bookTables(commit => commit)).toBe(0)
   // One that found its table booked has nothing but its list.
   const withoutLists = ({ lists: _, ...commit }: Commit) => commit
@@ -77,7 +77,7 @@ test('transactions over queries are serialisable, too', async () => {
   expect(conflicts).toBeGreaterThan(0)
 })
 
-test('a store that does not validate queries is found out: write skew over what they did not find', async () => {
+test('a store that does not validate queries is detected: write skew over objects that they did not find', async () => {
   const { anomalies } = await runHistory(
     ({ lists = [], ...commit }) => ({ ...commit, lists: lists.filter(({ tags }) => tags === undefined) }),
     0.4,

@@ -1,4 +1,4 @@
-/** Transactions of concurrent clients against a real server: what each must prevent, tried a few hundred times. */
+/** Transactions of concurrent clients against a real server: the anomalies that each must prevent, tried a few hundred times. */
 import { connect, type Database, idOf, type Transaction } from '@freshet/client'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type MemoryServer, startMemoryServer } from './memory-server.js'
@@ -20,7 +20,7 @@ afterAll(async () => {
   await server.stop()
 })
 
-/** All clients at once, each so many times. */
+/** All clients at once, each `times` times. */
 async function everyone(times: number, work: (db: Database, i: number) => Promise<unknown>): Promise<void> {
   await Promise.all(
     clients.map(async (db, client) => {
@@ -29,7 +29,7 @@ async function everyone(times: number, work: (db: Database, i: number) => Promis
   )
 }
 
-test('money is moved, never made or lost, and every look at all accounts adds up', async () => {
+test('money is moved, never created or lost, and every read of all accounts adds up', async () => {
   const [db] = clients
   const ids = ['a', 'b', 'c', 'd']
   await db!.commit(ids.map(id => ({ bucket: 'bank/accounts', id, value: { balance: 100 } })))
@@ -89,7 +89,7 @@ test('no write skew: of two doctors on call, one stays', async () => {
   }
 })
 
-test('no phantom: a table is booked once, though nobody reads what does not exist yet', async () => {
+test('no phantom: a table is booked once, although the booking does not exist when it is read', async () => {
   for (let round = 0; round < 20; round++) {
     const bookings = `inn/bookings-${round}`
     await Promise.all(
@@ -104,7 +104,7 @@ test('no phantom: a table is booked once, though nobody reads what does not exis
   }
 })
 
-test('who works on another part of the bucket is no conflict', async () => {
+test('a change in another part of the bucket is not a conflict', async () => {
   const [db, other] = clients
   await db!.bucket('inn/rooms').put('1-a', { free: true })
   const tx = await db!.begin()
@@ -123,7 +123,7 @@ test('who works on another part of the bucket is no conflict', async () => {
   })
 })
 
-test('a transaction sees its own writes, and nobody else does before it commits', async () => {
+test('a transaction sees its own writes, and no other client does before it commits', async () => {
   const [db, other] = clients
   const notes = db!.bucket('inn/notes')
   await db!.commit(['a', 'b', 'id'].map(id => ({ bucket: 'inn/notes', id, value: { id: `own ${id}`, n: 1 } })))
@@ -150,7 +150,7 @@ test('a transaction sees its own writes, and nobody else does before it commits'
   expect((await notes.get('c'))!.version).toBe(position)
 })
 
-test('one that only reads is certified as a whole, or told what has changed', async () => {
+test('a read-only transaction is certified as a whole, or reports what has changed', async () => {
   const [db, other] = clients
   await db!.commit(['x', 'y'].map(id => ({ bucket: 'inn/pairs', id, value: { n: 1 } })))
   const before = await other!.bucket('inn/pairs').put('z', { n: 1 })
@@ -164,7 +164,7 @@ test('one that only reads is certified as a whole, or told what has changed', as
   await expect(torn.commit()).rejects.toMatchObject({ code: 'COMMIT_CONFLICT' })
 })
 
-test('an error on outdated reads is not believed; one on true reads is', async () => {
+test('an error from outdated reads leads to a retry; one from true reads is thrown', async () => {
   const [db, other] = clients
   await db!.commit(['x', 'y'].map(id => ({ bucket: 'inn/sums', id, value: { n: 1 } })))
   let runs = 0
@@ -185,7 +185,7 @@ test('an error on outdated reads is not believed; one on true reads is', async (
   ).rejects.toThrow('no')
 })
 
-test('one that has ended, or takes too long, cannot be used', async () => {
+test('a transaction that has ended, or takes too long, cannot be used', async () => {
   const [db] = clients
   const tx = await db!.begin()
   tx.bucket('inn/ends').put('a', { n: 1 })
@@ -202,7 +202,7 @@ test('one that has ended, or takes too long, cannot be used', async () => {
   await expect(late!.bucket('inn/ends').get('a')).rejects.toMatchObject({ code: 'TRANSACTION_ENDED' })
 })
 
-test('with leases no update is lost either, and nobody needs many attempts', async () => {
+test('with leases no update is lost either, and no client needs many attempts', async () => {
   let attempts = 0
   await everyone(15, db =>
     db.transaction(
@@ -215,11 +215,11 @@ test('with leases no update is lost either, and nobody needs many attempts', asy
     ),
   )
   expect(await clients[0]!.bucket('bank/counters').get('leased', { read: 'current' })).toEqual({ n: 90 })
-  // One that is refused has the next turn, and what it needs for it.
+  // A refused transaction gets the next turn, and the data that it needs.
   expect(attempts).toBeLessThan(3 * 90)
 })
 
-test('a leased transaction works on what it was told, without asking again', async () => {
+test('a leased transaction works on the data in its lease, without further reads', async () => {
   const reads: string[] = []
   const db = await connect(server.url, { onRead: ({ path }) => reads.push(path) })
   const accounts = clients[0]!.bucket<Account>('bank/leased')
@@ -241,7 +241,7 @@ test('a leased transaction works on what it was told, without asking again', asy
   db.close()
 })
 
-test('a leased transaction that finds nothing left to do gives its lease back', async () => {
+test('a leased transaction with nothing left to do returns its lease', async () => {
   const commits: { readonly leaseId?: string }[] = []
   const recorded: typeof fetch = (url, init) => {
     if (String(url).endsWith('/commit')) commits.push(JSON.parse(String(init?.body)))
@@ -265,7 +265,7 @@ test('a leased transaction that finds nothing left to do gives its lease back', 
   db.close()
 })
 
-/** A cache that keeps whatever it has seen for ever, under each URL. */
+/** A cache that keeps everything it has seen forever, under each URL. */
 function createHoarder(): { readonly fetch: (url: string, init: RequestInit) => Promise<Response> } {
   const kept = new Map<string, { readonly text: string; readonly status: number; readonly headers: Headers }>()
   return {
@@ -282,7 +282,7 @@ function createHoarder(): { readonly fetch: (url: string, init: RequestInit) => 
   }
 }
 
-test('a classic transaction that was refused reads anew what was outdated: an object, one that is gone, a list', async () => {
+test('a refused classic transaction reads outdated data again: an object, a deleted object, a list', async () => {
   const { fetch } = createHoarder()
   const db = await connect(server.url, { fetch, memoryBytesMax: 0 })
   const [other] = clients

@@ -1,4 +1,4 @@
-/** `freshet export`, `import`, `backup` and `restore`, beside a server that runs, stopped and killed meanwhile. */
+/** `freshet export`, `import`, `backup` and `restore`, with running servers, stopped and killed during the commands. */
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import {
@@ -40,7 +40,7 @@ function at(name: string): string {
   return join(folder, name)
 }
 
-/** A command that must succeed; what it prints with --json. */
+/** Runs a command that must succeed; returns its --json output. */
 async function run<Report = unknown>(...args: readonly string[]): Promise<Report> {
   const { exitCode, output, errors } = await runFreshet([...args, '--json'])
   expect([exitCode, errors]).toEqual([0, ''])
@@ -66,7 +66,7 @@ function linesOf(file: string): string[] {
   return readFileSync(file, 'utf8').split('\n').slice(1, -2)
 }
 
-test('what is exported from a server or its store is the same, and imports into another as it was', async () => {
+test('an export from a server equals one from its store, and imports into another store unchanged', async () => {
   await fill()
   const [byUrl, byStore, again] = [at('url.ndjson'), at('store.ndjson'), at('again.ndjson')]
   await run('export', '--url', server.url, '--out', byUrl)
@@ -83,7 +83,7 @@ test('what is exported from a server or its store is the same, and imports into 
   await run('export', '--data', at('other'), '--out', again)
   expect(linesOf(again)).toEqual(linesOf(byStore))
 
-  // One bucket as CSV, there and back.
+  // One bucket as CSV, out and back in.
   await run('export', '--data', at('data'), '--buckets', 'shop/prod*', '--out', at('p.csv'))
   expect(await run('import', at('p.csv'), '--bucket', 'shop/products', '--url', server.url)).toMatchObject({
     unchanged: OBJECTS,
@@ -92,7 +92,7 @@ test('what is exported from a server or its store is the same, and imports into 
   expect((await runFreshet(['import', at('p.csv'), '--bucket', 'a/b', '--url', server.url])).exitCode).toBe(1)
 })
 
-test('an export that is killed goes on, and the whole is checked', async () => {
+test('a killed export continues, and the result is checked as a whole', async () => {
   await fill()
   const whole = at('whole.ndjson')
   await run('export', '--data', at('data'), '--out', whole)
@@ -113,7 +113,7 @@ test('an export that is killed goes on, and the whole is checked', async () => {
   }
 })
 
-test('each line that cannot be taken is named, and the others are', async () => {
+test('each invalid line is named, and the others are imported', async () => {
   const db = await connect(server.url)
   const schema = { type: 'object', properties: { n: { type: 'number' } }, required: ['n'] }
   await db.bucket('shop/products').configure({ schema })
@@ -124,10 +124,10 @@ test('each line that cannot be taken is named, and the others are', async () => 
   const { exitCode, output, errors } = await runFreshet(['import', at('mixed.ndjson'), '--url', server.url, '--json'])
   expect(exitCode).toBe(1)
   expect(JSON.parse(output)).toMatchObject({ created: 300, refused: [{ line: 101 }, { line: 102 }] })
-  expect(errors).toMatch(/mixed\.ndjson:101: .*schema.*\n.*mixed\.ndjson:102: it is no JSON/)
+  expect(errors).toMatch(/mixed\.ndjson:101: .*schema.*\n.*mixed\.ndjson:102: it is not JSON/)
 })
 
-test('what refers to a later line is imported after it', async () => {
+test('an object that refers to a later line is imported after it', async () => {
   const db = await connect(server.url)
   const schema = {
     type: 'object',
@@ -142,7 +142,7 @@ test('what refers to a later line is imported after it', async () => {
   })
 })
 
-test('a backup is taken while others write, goes on with what changed, and any marked state comes back', async () => {
+test('a backup is taken during writes, continues with later changes, and restores any marked state', async () => {
   await fill()
   const db = await connect(server.url)
   const products = db.bucket<{ n: number }>('shop/products')
@@ -161,10 +161,10 @@ test('a backup is taken while others write, goes on with what changed, and any m
   const between = reached()
   const last = await products.put('2', { n: 2000 })
   await expect.poll(reached).toBeGreaterThanOrEqual(last.position)
-  // Nobody else writes there meanwhile.
+  // No other client writes there meanwhile.
   const beside = await runFreshet(['backup', backups, '--data', at('data')])
   expect([beside.exitCode, beside.errors]).toEqual([1, expect.stringContaining(`by process ${follower.pid}`)])
-  // However it ends, what was marked is good.
+  // However it ends, the marked states are good.
   follower.kill('SIGKILL')
   await once(follower, 'exit')
   await products.put('3', { n: 3000 })
@@ -184,7 +184,7 @@ test('a backup is taken while others write, goes on with what changed, and any m
   await run('export', '--data', at('earlier'), '--out', at('c.ndjson'))
   expect(linesOf(at('c.ndjson')).find(line => line.includes('"id":"2"'))).toContain('1000')
 
-  // A server over it answers, queries too, under a log of its own.
+  // A server over it answers, including queries, with a new log.
   const second = await startFreshet(['serve', '--data', at('restored'), '--workers', '1'])
   const reader = await connect(second.url)
   expect((await reader.bucket<{ n: number }>('shop/products').query({ where: { n: 3000 } })).items.length).toBe(1)
@@ -216,10 +216,10 @@ test('stopped with Ctrl-C, a restore leaves nothing behind', async () => {
 })
 
 const mayMount = process.getuid?.() === 0 && process.platform === 'linux'
-if (!mayMount) console.warn('Not tested: a full disk. It takes a small file system, which only root may mount.')
+if (!mayMount) console.warn('Not tested: a full disk. It needs a small file system, which only root can mount.')
 
 // Only root can mount a file system that is small enough to fill.
-test.skipIf(!mayMount)('on a full disk it is said so, nothing looks whole, and with room it goes on', async () => {
+test.skipIf(!mayMount)('a full disk is reported, nothing looks complete, and the command continues', async () => {
   await fill()
   const small = at('small')
   mkdirSync(small)
@@ -277,7 +277,7 @@ test.skipIf(isLeftOut)('over engines: a backup of PostgreSQL while servers write
   }
 })
 
-test('an export of a bucket that is not there fails, and leaves no file', async () => {
+test('an export of an absent bucket fails, and leaves no file', async () => {
   await fill()
   for (const buckets of ['shop/nothing', 'shop/products,shop/nothing', 'none/*']) {
     const exported = await runFreshet([
@@ -316,7 +316,7 @@ test('no other account may read exports, backups, recordings and copies, whateve
   expect(open).toEqual([])
 })
 
-test('a folder that cannot be made is refused at once, by every command', async () => {
+test('a folder that cannot be created is refused at once, by every command', async () => {
   await fill()
   await run('backup', at('backups'), '--data', at('data'))
   for (const args of [

@@ -1,4 +1,4 @@
-/** docs/tutorial.md, done as it says, block by block: in a shell, with the files it has one save, and in a real browser. */
+/** docs/tutorial.md, followed block by block: in a shell, with the files that it has the reader save, and in a real browser. */
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
@@ -13,7 +13,7 @@ import { blocksOf, type DocBlock, repository } from './doc-blocks.js'
 import { endFreshetProcesses, startFreshet } from './freshet-process.js'
 
 const BLOCKS = blocksOf('docs/tutorial.md')
-/** Started by the test itself, or by the newcomer's. */
+/** The test itself, or the newcomer's test, runs these. */
 const BY_HAND = /^npm ci/
 const PROMISED: readonly string[] = ['json', 'text']
 
@@ -52,7 +52,7 @@ describeInChromium('the tutorial', () => {
     await once(cache.stdout!, 'data')
   }
 
-  test.skipIf(reasonToSkip('curl') !== undefined)('does what it says, and its page survives the race', async () => {
+  test.skipIf(reasonToSkip('curl') !== undefined)('works as written, and its page survives the race', async () => {
     let checked = 0
     for (const [i, block] of BLOCKS.entries()) {
       const printed = await act(block)
@@ -83,7 +83,7 @@ describeInChromium('the tutorial', () => {
   })
 })
 
-/** Of positions, ids of requests and explanations only that they are there. */
+/** Positions, request ids and explanations only need to be there. */
 function shapeOf(value: object): unknown {
   const varying = ['version', 'position', 'requestId', 'detail', 'title']
   return Object.fromEntries(

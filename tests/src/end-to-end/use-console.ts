@@ -21,7 +21,7 @@ export interface UsedConsole extends ServedConsole {
   watched: Watched
 }
 
-/** A server and a browser for all tests of a `describe`: they are there from the first test on. `prepare` comes before the first test. */
+/** A server and a browser for all tests of a `describe`, ready from the first test on. `prepare` runs before the first test. */
 export function serveConsole(
   options: ConsoleServerOptions | (() => Promise<ConsoleServerOptions>) = {},
   prepare: (server: ConsoleServer) => Promise<unknown> = async () => undefined,
@@ -43,7 +43,7 @@ export function serveConsole(
   return served
 }
 
-/** The same, watched by each test: nothing may go wrong in the page. `isFilled`: with something of everything. */
+/** The same, watched during each test: the page must report no error. `isFilled`: with data of every kind. */
 export function useConsole({
   isFilled,
   ...options

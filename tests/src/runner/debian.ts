@@ -1,18 +1,18 @@
 /**
- * Installs packages on Debian as root. The output of apt-get is long, so it is only shown when it fails. Servers among the
- * packages are not started: tests start their own.
+ * Installs packages on Debian as root. The output of apt-get is long, so it is shown only on failure. Servers among the packages
+ * are not started: tests start their own.
  */
 import { spawn } from 'node:child_process'
 import { existsSync, rmSync, writeFileSync } from 'node:fs'
 
-/** What it says, Debian asks before it starts or stops a service; 101 is "not allowed". */
+/** Debian runs this script before it starts or stops a service; exit code 101 means "not allowed". */
 const POLICY = '/usr/sbin/policy-rc.d'
 
 export function canInstall(): boolean {
   return process.getuid?.() === 0 && existsSync('/usr/bin/apt-get')
 }
 
-/** Ends also when a step fails: whoever calls looks for what was to be installed. */
+/** Returns even when a step fails: the caller checks whether the package is there. */
 export async function installPackages(packages: readonly string[], say: (line: string) => void): Promise<void> {
   const steps = [['update'], ['install', '-y', '--no-install-recommends', ...packages]]
   const hasPolicy = existsSync(POLICY)

@@ -1,4 +1,4 @@
-/** What came of a test run, counted in test cases, and the one line that says so. */
+/** The outcome of a test run, counted in test cases, and the one line that reports it. */
 import type { TestModule, TestRunResult } from 'vitest/node'
 
 export interface Outcome {
@@ -10,7 +10,7 @@ export interface Outcome {
 export function countOutcome({ testModules, unhandledErrors }: TestRunResult): Outcome {
   let passed = 0
   let skipped = 0
-  // An error that belongs to no case still is a failure, and must not read as "0 failed".
+  // An error that belongs to no case is still a failure, and must not read as "0 failed".
   let failed = unhandledErrors.length
   for (const module of testModules) {
     for (const suite of [module, ...module.children.allSuites()]) failed += suite.errors().length
@@ -27,7 +27,7 @@ export function lastLine({ passed, failed, skipped }: Outcome): string {
   return `${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`
 }
 
-/** A line for each of the files that took longest, which is what a run of many waits for. */
+/** A line for each of the slowest files. */
 export function slowestFiles(modules: readonly TestModule[], count: number): readonly string[] {
   return modules
     .map(module => ({ name: module.relativeModuleId, seconds: module.diagnostic().duration / 1000 }))
@@ -36,7 +36,7 @@ export function slowestFiles(modules: readonly TestModule[], count: number): rea
     .map(({ name, seconds }) => `${seconds.toFixed(1).padStart(7)} s  ${name}`)
 }
 
-/** A run in which nothing ran proves nothing. */
+/** A run in which no test ran proves nothing. */
 export function isSuccess({ passed, failed }: Outcome): boolean {
   return failed === 0 && passed > 0
 }

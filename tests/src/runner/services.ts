@@ -1,6 +1,6 @@
 /**
- * The servers and programs that tests start for themselves, and what happens where one is not there: it is installed if
- * we may, else the tests that need it are left out, and that is said. In CI nothing is left out: what is missing is a
+ * The servers and programs that tests start for themselves, and what happens if one is missing. The run installs it if it may;
+ * otherwise it skips the tests that need it, and reports that. In CI no test is skipped: a missing service is a
  * failure.
  */
 import { accessSync, constants } from 'node:fs'
@@ -11,10 +11,10 @@ import { isRedisInstalled } from '@freshet/lab/dist/engines/redis.js'
 
 export interface Service {
   readonly name: string
-  /** Whether it is installed. */
+  /** Whether the service is installed. */
   readonly probe: () => boolean
   readonly debianPackages: readonly string[]
-  /** The vitest projects with tests that need it. */
+  /** The vitest projects with tests that need the service. */
   readonly suites: readonly string[]
 }
 
@@ -56,7 +56,7 @@ export const services: readonly Service[] = [
     suites: ['engines', 'shards', 'server', 'caches', 'end-to-end'],
   },
   {
-    // Cassandra itself is fetched by Maven, once.
+    // Maven downloads Cassandra itself, once.
     name: 'cassandra',
     probe: isCassandraInstalled,
     debianPackages: ['openjdk-17-jre-headless', 'maven'],
@@ -82,10 +82,10 @@ export const services: readonly Service[] = [
   },
 ]
 
-/** The names of the services whose tests are left out, with commas between them. */
+/** The names of the services whose tests are skipped, separated by commas. */
 export const SKIP_VARIABLE = 'FRESHET_SKIP'
 
-/** What the machine lets us do. */
+/** What the run may do on this machine. */
 export interface Machine {
   readonly isCi: boolean
   readonly canInstall: boolean
@@ -94,13 +94,13 @@ export interface Machine {
 }
 
 export interface Missing {
-  /** Their tests are to be skipped. */
+  /** One line per service whose tests are skipped. */
   readonly leftOut: readonly string[]
-  /** Each counts as a failure. */
+  /** One line per missing service in CI; each counts as a failure. */
   readonly failed: readonly string[]
 }
 
-/** Installs what the suites need and is missing, and says what could not be had. */
+/** Installs the missing services that the suites need, and reports those that could not be installed. */
 export async function provideServices(
   needed: readonly Service[],
   suites: readonly string[],
@@ -110,8 +110,8 @@ export async function provideServices(
   const failed: string[] = []
   const wanted = needed.filter(service => service.suites.some(suite => suites.includes(suite)))
   const missing = wanted.filter(service => !service.probe())
-  // Together first: apt-get spends much of its time on starting. If one package cannot be had, apt-get installs none of them, so
-  // each is tried alone afterwards.
+  // First all together: apt-get spends much of its time on starting. If one package is unavailable, apt-get installs none of
+  // them, so each is then tried alone.
   if (machine.canInstall && missing.length > 1) await install(missing, machine)
   for (const service of wanted) {
     if (await isProvided(service, machine)) continue
@@ -138,14 +138,14 @@ async function install(missing: readonly Service[], machine: Machine): Promise<v
 
 function apologyFor(service: Service, suites: readonly string[]): string {
   return (
-    `Left out: the tests of ${suites.join(', ')} that need ${service.name}, which is not installed; ` +
+    `Skipped: the tests of ${suites.join(', ')} that need ${service.name}, which is not installed; ` +
     `to run them, install it (Debian: ${installCommand(service)}) and start again.`
   )
 }
 
 function failureOf(service: Service): string {
   return (
-    `Failed: ${service.name} is not installed, and in CI no test is left out; ` +
+    `Failed: ${service.name} is not installed, and in CI no test is skipped; ` +
     `install it first (Debian: ${installCommand(service)}).`
   )
 }
@@ -154,7 +154,7 @@ function installCommand(service: Service): string {
   return `sudo apt-get install ${service.debianPackages.join(' ')}`
 }
 
-/** Why tests that need this service are skipped in this run; undefined if they are not. */
+/** Why tests that need this service are skipped in this run; undefined if they run. */
 export function reasonToSkip(service: string, environment: NodeJS.ProcessEnv = process.env): string | undefined {
   const isLeftOut = (environment[SKIP_VARIABLE] ?? '').split(',').includes(service)
   return isLeftOut ? `${service} is not installed (${SKIP_VARIABLE}=${environment[SKIP_VARIABLE]})` : undefined

@@ -1,13 +1,13 @@
 /**
- * The order of the test files. Long ones come first, so that no long one is left running alone at the end while a processor is
- * idle. The rest stay together by project: files of a project that shares its worker then follow each other in it.
+ * The order of the test files. Long ones come first, so that no long file runs alone at the end while a processor is idle. The
+ * others stay grouped by project: files of a project that shares its worker then follow each other in it.
  *
- * The list need not be complete or exact: a file that is missing here, or in the wrong place, costs time and nothing else. Renew it
- * from the ten slowest files that a whole run prints at its end.
+ * The list need not be complete or exact: a missing or misplaced file only costs time. Update it from the ten slowest files that
+ * a full run prints at its end.
  */
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
-/** By how long they take, the longest first; each by the end of its path. */
+/** The slowest first; each is the end of its path. */
 export const SLOWEST: readonly string[] = [
   'caches/stalls-lab',
   'cassandra/three-nodes',
@@ -71,7 +71,7 @@ export class SlowestFirst extends BaseSequencer {
   }
 }
 
-/** Of a test file, as much as its place depends on. */
+/** The part of a test file's specification that its place depends on. */
 type Placed = Pick<TestSpecification, 'moduleId'> & { readonly project: { readonly name: string } }
 
 export function slowestFirst<File extends Placed>(files: readonly File[]): File[] {

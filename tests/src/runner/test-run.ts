@@ -1,6 +1,6 @@
 /**
- * One test run: makes sure that what the tests start is installed, runs vitest, and ends with one plain line,
- * `N passed, N failed`. Started by `run.ts` with the arguments for vitest.
+ * One test run: makes sure that the services that tests start are installed, runs vitest, and ends with one plain line,
+ * `N passed, N failed`. `run.ts` starts it with the arguments for vitest.
  */
 import { fileURLToPath } from 'node:url'
 import { createVitest, parseCLI, type TestModule, TestsNotFoundError, type Vitest } from 'vitest/node'
@@ -8,7 +8,7 @@ import { canInstall, installPackages } from './debian.js'
 import { countOutcome, isSuccess, lastLine, type Outcome, slowestFiles } from './outcome.js'
 import { type Missing, provideServices, SKIP_VARIABLE, services } from './services.js'
 
-const SLOWEST_TOLD = 10
+const SLOWEST_SHOWN = 10
 const NOTHING: Outcome = { passed: 0, failed: 0, skipped: 0 }
 const repository = fileURLToPath(new URL('../../../', import.meta.url))
 
@@ -40,7 +40,7 @@ async function provide(suites: readonly string[]): Promise<Missing> {
     install: packages => installPackages(packages, say),
     say,
   })
-  // Read by the tests, through `reasonToSkip`.
+  // Tests read this through `reasonToSkip`.
   process.env[SKIP_VARIABLE] = missing.leftOut.join(',')
   return missing
 }
@@ -48,9 +48,9 @@ async function provide(suites: readonly string[]): Promise<Missing> {
 async function runVitest(vitest: Vitest, filter: string[]): Promise<Outcome> {
   try {
     const result = await vitest.start(filter)
-    if (result.testModules.length > SLOWEST_TOLD) tellSlowest(result.testModules)
+    if (result.testModules.length > SLOWEST_SHOWN) tellSlowest(result.testModules)
     const counted = countOutcome(result)
-    // Vitest also fails a run for what is no test, such as a global teardown, and says so only in the exit code.
+    // Vitest also fails a run for errors outside of tests, such as in a global teardown, and shows that only in the exit code.
     return process.exitCode && counted.failed === 0 ? { ...counted, failed: 1 } : counted
   } catch (error) {
     if (error instanceof TestsNotFoundError) return NOTHING
@@ -59,5 +59,5 @@ async function runVitest(vitest: Vitest, filter: string[]): Promise<Outcome> {
 }
 
 function tellSlowest(modules: readonly TestModule[]): void {
-  console.log(['The slowest files:', ...slowestFiles(modules, SLOWEST_TOLD)].join('\n'))
+  console.log(['The slowest files:', ...slowestFiles(modules, SLOWEST_SHOWN)].join('\n'))
 }

@@ -1,6 +1,6 @@
 /**
- * Exports that nothing imports, found by knip (knip.json: what the doors are, and what may be exported without a reader).
- * What only Node, a browser or a user of the package calls carries the tag `@public`, with the caller named.
+ * Exports that nothing imports, found by knip (knip.json lists the entry points, and the exports allowed without an importer).
+ * An export that only Node, a browser or a user of the package calls has the tag `@public`, with the caller named.
  */
 import { execFile } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -12,12 +12,12 @@ import { expect, test } from 'vitest'
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
 const KNIP = join(ROOT, 'node_modules/knip/bin/knip.js')
 
-/** What knip says; nothing, if it finds nothing. */
+/** The output of knip; empty if it finds nothing. */
 function deadExports(folder: string): Promise<string> {
   const args = [KNIP, '--directory', folder, '--no-progress', '--include', 'exports,types,duplicates']
   return new Promise((resolve, reject) => {
     execFile(process.execPath, args, { cwd: folder }, (error, stdout, stderr) => {
-      // 1: it has found some.
+      // Exit code 1: knip has findings.
       if (error && error.code !== 1) reject(new Error(`knip failed: ${stderr}`, { cause: error }))
       else resolve(stdout.trim())
     })
@@ -26,10 +26,10 @@ function deadExports(folder: string): Promise<string> {
 
 test('every export is imported somewhere', async () => {
   const found = await deadExports(ROOT)
-  if (found !== '') expect.fail(`Delete the word export, or all of it:\n\n${found}\n`)
+  if (found !== '') expect.fail(`Delete the word export, or the whole declaration:\n\n${found}\n`)
 })
 
-test('every export is imported somewhere: one that is not is found', async () => {
+test('an export that is imported nowhere is found', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'freshet-dead-exports-'))
   try {
     await writeFile(join(folder, 'package.json'), '{ "name": "planted", "type": "module", "main": "index.ts" }')

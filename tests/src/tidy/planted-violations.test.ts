@@ -1,4 +1,4 @@
-/** Shows each tidy rule trees with one thing wrong, and one with nothing wrong: a rule must be able to fail. */
+/** Shows each tidy rule trees with one violation, and a tree without any: a rule must be able to fail. */
 
 import type { SourceFile } from '@freshet/lab/dist/source-tree/source-file.js'
 import { expect, test } from 'vitest'
@@ -11,7 +11,7 @@ interface Samples {
   readonly planted: ReadonlyArray<{
     readonly what: string
     readonly tree: Tree
-    /** Where the one finding must be. */
+    /** The place of the one finding. */
     readonly at: string
     /** The words of the message that name the fix. */
     readonly fix: string
@@ -45,13 +45,13 @@ const samples: Readonly<Record<string, Samples>> = {
         fix: 'Take the value as an argument',
       },
       {
-        what: 'a room that imports by a door that is not its own',
+        what: 'a room that imports by a path that it may not use',
         tree: { 'packages/client/src/a.ts': "import { x } from '@freshet/core/counters'" },
         at: 'packages/client/src/a.ts:1',
         fix: 'move this code to a room that may',
       },
       {
-        what: 'a room that imports what only its tests may',
+        what: 'a room that imports what only its tests may import',
         tree: { 'packages/server/src/a.ts': "import { createMemoryStore } from '@freshet/engines/memory'" },
         at: 'packages/server/src/a.ts:1',
         fix: 'Take the value as an argument',
@@ -81,7 +81,7 @@ const samples: Readonly<Record<string, Samples>> = {
         fix: 'Take what you need as an argument',
       },
       {
-        what: 'a test that imports what tests may not',
+        what: 'a test that imports what tests may not import',
         tree: { 'packages/bloom/src/a.test.ts': "import { z } from 'zod'" },
         at: 'packages/bloom/src/a.test.ts:1',
         fix: 'Take what you need as an argument',
@@ -105,7 +105,7 @@ const samples: Readonly<Record<string, Samples>> = {
         fix: 'declare the arrow in CORE_ARROWS',
       },
       {
-        what: 'a room nobody has drawn on the map',
+        what: 'a room that is not on the map',
         tree: { 'packages/attic/src/a.ts': "import { x } from './x.js'" },
         at: 'packages/attic/src/a.ts:1',
         fix: 'Say what it may import in ARROWS',
@@ -127,7 +127,7 @@ const samples: Readonly<Record<string, Samples>> = {
         fix: 'Take the value as an argument',
       },
       {
-        what: 'a folder that no layer has',
+        what: 'a folder that is in no layer',
         tree: { 'packages/bloom/src/attic/x.ts': "import '../plain/x.js'" },
         at: 'packages/bloom/src/attic',
         fix: 'Place it in LAYERS',
@@ -230,7 +230,7 @@ const samples: Readonly<Record<string, Samples>> = {
         fix: 'Add a section `## FILTER_A`',
       },
       {
-        what: 'a documented code that nothing has',
+        what: 'a documented code that no error has',
         tree: { 'docs/errors.md': '# Errors\n\n## FILTER_GONE\n' },
         at: 'docs/errors.md:3',
         fix: 'Delete its section',
@@ -300,7 +300,7 @@ const samples: Readonly<Record<string, Samples>> = {
       },
     ],
   },
-  'every name says something': {
+  'every name is specific': {
     clean: {
       'packages/core/src/common-prefix.ts': '',
       'packages/core/src/command-line.ts': '',
@@ -355,7 +355,7 @@ const samples: Readonly<Record<string, Samples>> = {
       fix: 'say why in a comment on the line above',
     })),
   },
-  'nothing is left for later': {
+  'no reminder is left in the tree': {
     clean: { 'lab/src/a.ts': "const a = 'TODO'", 'package-lock.json': '{ "integrity": "sha512-/XXX/" }' },
     planted: ['TODO', 'FIXME', 'XXX'].flatMap(word => [
       {
@@ -399,9 +399,49 @@ const samples: Readonly<Record<string, Samples>> = {
       },
     ],
   },
+  'sentences are plain English': {
+    clean: {
+      'README.md': 'The server reports the position. Who may read? The list is empty, as long as no client writes.\n',
+      'packages/core/src/a.ts': '/** The client depends on the sketch. */\nexport const a = 1\n',
+      'tests/src/tidy/rules/a.ts': '// nobody was told',
+    },
+    planted: [
+      ['nobody', 'so nobody waits'],
+      ['whoever', 'whoever reads it first'],
+      ['Who begins a sentence', 'Who waits is served.'],
+      ['told', 'the client is told'],
+      ['so long', 'it waits for so long'],
+      ['anew', 'the sketch begins anew'],
+      ['is none', 'a list that is none'],
+      ['hangs on', 'the result hangs on a tag'],
+      ['any more', 'it is not there any more'],
+      ['he', 'then he waits'],
+    ].map(([what, words]) => ({
+      what: what!,
+      tree: { 'packages/core/src/a.ts': `/**\n * ${words}\n */\nexport const a = 1\n` },
+      at: 'packages/core/src/a.ts:2',
+      fix: 'reads like a translation',
+    })),
+  },
+  'no text runs the package freshet, which is not ours': {
+    clean: {
+      'README.md':
+        'Run it: `npx @freshet/cli dev`, `npm create @freshet`.\n\nIn a clone, `npx freshet init ../my-app`.\n',
+      'docs/a.md': '`freshet serve`, npx freshet-tools, npm install freshet/freshet\n',
+      'tests/src/tidy/rules/a.ts': '// npx freshet',
+    },
+    planted: ['npx freshet init', 'npx --yes freshet', 'npm install -g freshet', 'npm create freshet@latest'].map(
+      line => ({
+        what: line,
+        tree: { 'docs/a.md': `In a clone, this is right.\n\nHere it is not:\n    ${line}\n` },
+        at: 'docs/a.md:4',
+        fix: 'Write npx @freshet/cli',
+      }),
+    ),
+  },
 }
 
-test('every rule has samples, and every sample a rule', () => {
+test('every rule has samples, and every sample has a rule', () => {
   expect(Object.keys(samples).sort()).toEqual(rules.map(rule => rule.claim).sort())
 })
 

@@ -1,7 +1,7 @@
-/** Which room a path belongs to, and what kind of file it is: all that the rules know about the layout of the tree. */
+/** Maps a path to its room and kind of file: everything that the rules know about the layout of the tree. */
 export interface Room {
   readonly name: string
-  /** The folder of its package.json, without a slash at the end. */
+  /** The folder of its package.json, without a trailing slash. */
   readonly root: string
 }
 
@@ -11,7 +11,7 @@ export function roomOf(path: string): Room | undefined {
 }
 
 export const PURE_ROOMS: readonly string[] = ['bloom', 'protocol', 'core']
-/** Folders that are as pure as those rooms, and import no other folder of their package. */
+/** Folders as pure as those rooms, which import no other folder of their package. */
 const PURE_FOLDERS = [
   'packages/shards/src/plan',
   'packages/cells/src/records',
@@ -19,7 +19,7 @@ const PURE_FOLDERS = [
   'packages/dht/src/peer',
 ]
 
-/** Whether the file decides and leaves acting to others: no clock, no randomness, nothing from npm or Node. */
+/** True if the file only decides, and leaves acting to others: no clock, no randomness, nothing from npm or Node. */
 export function isPure(path: string): boolean {
   return PURE_ROOMS.includes(roomOf(path)?.name ?? '') || pureFolderOf(path) !== undefined
 }

@@ -1,6 +1,6 @@
 /**
- * What a tidy rule is: a pure function from the files of the tree to what is wrong with them, so that every rule can be
- * shown a planted violation. A message says what is wrong and names the fix.
+ * A tidy rule is a pure function from the files of the tree to its findings, so that every rule can be tested with a planted
+ * violation. A message says what is wrong and names the fix.
  */
 import { lineAt, type SourceFile } from '@freshet/lab/dist/source-tree/source-file.js'
 
@@ -11,12 +11,12 @@ export interface Finding {
 }
 
 export interface Rule {
-  /** What holds when the rule finds nothing; the title of its test. */
+  /** What holds if the rule finds nothing; the title of its test. */
   readonly claim: string
   readonly check: (files: readonly SourceFile[]) => Finding[]
 }
 
-/** Every place where `pattern`, which must be global, matches; as findings in `file`. */
+/** Reports every match of `pattern`, which must be global, as a finding in `file`. */
 export function findEach(
   file: SourceFile,
   text: string,

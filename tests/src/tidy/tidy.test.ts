@@ -1,4 +1,4 @@
-/** What the linter cannot see, over the whole tree. `planted-violations.test.ts` shows that each rule can fail. */
+/** Checks of the whole tree that the linter cannot do. `planted-violations.test.ts` shows that each rule can fail. */
 import { fileURLToPath } from 'node:url'
 import { readTree } from '@freshet/lab/dist/source-tree/read-tree.js'
 import { expect, test } from 'vitest'
@@ -7,7 +7,7 @@ import { rules } from './rules.js'
 
 const tree = readTree(fileURLToPath(new URL('../../../', import.meta.url)))
 
-test('the tree that is checked holds new files too, and nothing that git ignores', () => {
+test('the checked tree includes new files, and nothing that git ignores', () => {
   const paths = tree.map(file => file.path)
   expect(paths).toContain('tests/src/tidy/tidy.test.ts')
   expect(paths.filter(path => /(?:^|\/)(?:node_modules|dist)\//.test(path))).toEqual([])

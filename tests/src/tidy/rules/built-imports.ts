@@ -1,6 +1,6 @@
 /**
- * An import of another room's built file names one that the sources still make: where it was built before, a file that
- * was moved or deleted stays in `dist`, and such an import fails on fresh clones only.
+ * An import of another room's built file must name a file that the sources still produce. After a build, the output of a moved
+ * or deleted source stays in `dist`, so such an import fails only on fresh clones.
  */
 
 import { scanImports } from '@freshet/lab/dist/source-tree/scan-imports.js'
@@ -18,7 +18,7 @@ export function builtImports(files: readonly SourceFile[]): Finding[] {
         .map(({ specifier, line }) => ({
           path: file.path,
           line,
-          message: `No source makes '${specifier}' any more. Import the file from where it is now.`,
+          message: `No source produces '${specifier}'. Import the file from where it is now.`,
         })),
     )
 }
@@ -29,7 +29,7 @@ function isBuilt(specifier: string): boolean {
   return BUILT.test(specifier)
 }
 
-/** Where the source of a built file can be. */
+/** The possible sources of a built file. */
 function sourcesOf(specifier: string): string[] {
   return ['', 'packages/'].map(folder => folder + specifier.replace(BUILT, '$1/src/$2.ts'))
 }

@@ -1,6 +1,6 @@
 /**
- * Every source file is reached by imports from a door: what a package.json lists under `exports` or `bin` or starts in
- * a script, or a test that vitest runs. What nothing reaches is deleted, not kept.
+ * Every source file is reached by imports from an entry point: a file that a package.json lists under `exports` or `bin` or
+ * starts in a script, or a test that vitest runs. A file that nothing reaches is deleted, not kept.
  */
 
 import { posix } from 'node:path'
@@ -22,7 +22,7 @@ export function deadFiles(files: readonly SourceFile[]): Finding[] {
 
 const NOT_RUN = `No vitest project runs this test. Add its folder to a project in ${VITEST_CONFIG}.`
 const NOT_REACHED =
-  'Nothing reaches this file. Delete it, import it, or list it in its package.json (exports, bin) or in a script of ' +
+  'No import reaches this file. Delete it, import it, or list it in its package.json (exports, bin) or in a script of ' +
   "the root package.json; a worker is reached by `new URL('./x.js', import.meta.url)`."
 
 function isSource(path: string): boolean {
@@ -46,7 +46,7 @@ function doorsOfManifest(file: SourceFile): string[] {
   return [...built].map(match => sourceOf(posix.join(posix.dirname(file.path), match[0])))
 }
 
-/** dist/x.js and dist/x.d.ts are both made from src/x.ts. */
+/** dist/x.js and dist/x.d.ts are both built from src/x.ts. */
 function sourceOf(builtPath: string): string {
   return builtPath.replace(/(^|\/)dist\//, '$1src/').replace(/(?:\.d)?\.[jt]s$/, '.ts')
 }

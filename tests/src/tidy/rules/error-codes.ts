@@ -1,5 +1,5 @@
 /**
- * An error's code is what programs match on, so each has its section in docs/errors.md, and each section its code.
+ * Programs match on an error's code, so each code has its section in docs/errors.md, and each section its code.
  *
  * A code is the first argument of `new FilterError(...)` or `new FreshetError(...)`, or a member of the union types
  * FilterErrorCode and FreshetErrorCode. A section is a heading that consists of the code.
@@ -27,12 +27,13 @@ export function errorCodes(files: readonly SourceFile[]): Finding[] {
     ...missingFrom(
       inDocument,
       inCode,
-      code => `${code} is not in ${DOCUMENT}. Add a section \`## ${code}\` there: when it happens, what to do.`,
+      code =>
+        `${code} is not in ${DOCUMENT}. Add a section \`## ${code}\` there that says when it happens and what to do.`,
     ),
     ...missingFrom(
       inCode,
       inDocument,
-      code => `No code has the error ${code}. Delete its section, or correct its name.`,
+      code => `No code throws the error ${code}. Delete its section, or correct its name.`,
     ),
   ]
 }
@@ -58,7 +59,7 @@ function sectionsIn(file: SourceFile): CodeFound[] {
   }))
 }
 
-/** One finding for each code of `wanted` that is not in `present`, at the first place that has it. */
+/** One finding for each code in `wanted` that is not in `present`, at the first place where it occurs. */
 function missingFrom(
   present: readonly CodeFound[],
   wanted: readonly CodeFound[],

@@ -1,12 +1,12 @@
 /**
- * The folders of a package import each other one way only, so that each can be read, tested and replaced without those
- * above it. LAYERS is the map of the folders inside packages; of packages that are not in it, only cycles are found.
+ * The folders of a package import each other one way only, so that each can be read, tested and replaced without those above it.
+ * LAYERS is the map of the folders inside packages. In packages that are not in it, only cycles are reported.
  */
 import { folderCycles, folderGraph } from '@freshet/lab/dist/source-tree/folder-cycles.js'
 import type { SourceFile } from '@freshet/lab/dist/source-tree/source-file.js'
 import type { Finding } from '../rule.js'
 
-/** The layers of each package, the lowest first: a folder may import what stands in a layer below its own. */
+/** The layers of each package, the lowest first: a folder may import folders in layers below its own. */
 const LAYERS: Readonly<Record<string, readonly string[]>> = {
   bloom: ['hashing', 'plain', 'counting windowed', 'wire'],
   cells: ['health layout nodes records', 'coordinator'],
@@ -39,7 +39,7 @@ function arrowsUpwards(files: readonly SourceFile[]): Finding[] {
     const place = placeOf(from)
     if (place === undefined) return []
     if (place.layer === -1)
-      return [{ path: from, message: `No layer has this folder. Place it in LAYERS in ${THIS_FILE}.` }]
+      return [{ path: from, message: `This folder is in no layer. Place it in LAYERS in ${THIS_FILE}.` }]
     return [...targets].filter(to => !isBelow(to, place.layer)).map(to => ({ path: from, message: upwards(to) }))
   })
 }
@@ -56,7 +56,7 @@ function upwards(to: string): string {
   )
 }
 
-/** Its layer, -1 if it is in none; undefined for a folder within a folder, and in a package without a map. */
+/** The layer of the folder, -1 if it is in none; undefined for a folder within a folder, and in a package without a map. */
 function placeOf(folder: string): { readonly layer: number } | undefined {
   const [, room, name] = FOLDER.exec(folder) ?? []
   const layers = LAYERS[room ?? '']

@@ -1,6 +1,6 @@
 /**
- * Imports between rooms point one way. The table is the map of the packages: whoever adds an arrow here adds a
- * dependency to the architecture.
+ * Imports between rooms point one way. The table is the map of the packages: each arrow added here adds a dependency to the
+ * architecture.
  */
 import { posix } from 'node:path'
 import { type ImportFound, scanImports } from '@freshet/lab/dist/source-tree/scan-imports.js'
@@ -23,7 +23,7 @@ const PACKAGES = [
   'cli',
 ]
 
-/** What each room may import; `core/clock` stands for that one door of the package. */
+/** What each room may import; `core/clock` stands for that one export path of the package. */
 const ARROWS: Readonly<Record<string, readonly string[]>> = {
   bloom: [],
   protocol: [],
@@ -37,12 +37,13 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   client: ['bloom', 'protocol', 'core/coherence', 'core/history', 'core/queries', 'core/clock'],
   console: ['client'],
   cli: PACKAGES,
+  create: ['cli'],
   lab: PACKAGES,
   site: PACKAGES,
   tests: [...PACKAGES, 'lab', 'site'],
 }
 
-/** What tests, and files under `under-test`, may import besides: a server needs a store to be tested on. */
+/** What tests, and files under `under-test`, may import in addition: a server needs a store to be tested on. */
 const ARROWS_OF_TESTS: Readonly<Record<string, readonly string[]>> = {
   server: ['engines'],
   shards: ['core', 'server', 'engines'],
@@ -52,7 +53,7 @@ const ALLOWED_IN_TESTS = /^(?:node:|(?:vitest|fast-check)(?:\/|$))/
 
 /** Folders of core that every other folder of core may import. */
 const CORE_SHARED = ['store']
-/** What a folder of core may import besides. */
+/** What a folder of core may import in addition. */
 const CORE_ARROWS: Readonly<Record<string, readonly string[]>> = { commit: ['counters', 'queries'] }
 const CORE_FOLDER = /^packages\/core\/(?:src\/)?(?!src\/)([^/]+)\//
 const THIS_FILE = 'tests/src/tidy/rules/import-arrows.ts'
@@ -86,7 +87,7 @@ function objection(path: string, room: Room, { specifier }: ImportFound): string
   )
 }
 
-/** A pure folder of a room imports pure rooms alone. */
+/** A pure folder of a room imports only pure rooms. */
 function arrowsOf(path: string, own: readonly string[]): readonly string[] {
   return pureFolderOf(path) === undefined ? own : own.filter(arrow => PURE_ROOMS.includes(arrow.split('/')[0]!))
 }
@@ -98,7 +99,7 @@ function objectionToPath(room: Room, path: string, specifier: string): string | 
   }
   const pure = pureFolderOf(path)
   if (pure !== undefined && !target.startsWith(`${pure}/`)) {
-    return `'${specifier}' leaves ${pure}, which is pure. Take the value as an argument, or move what it needs in there.`
+    return `'${specifier}' leaves ${pure}, which is pure. Take the value as an argument, or move the code that it needs into that folder.`
   }
   const from = CORE_FOLDER.exec(path)?.[1]
   const to = CORE_FOLDER.exec(target)?.[1]
@@ -106,7 +107,7 @@ function objectionToPath(room: Room, path: string, specifier: string): string | 
   const arrows = [...CORE_SHARED, ...(CORE_ARROWS[from] ?? [])]
   if (arrows.includes(to)) return undefined
   return (
-    `core/${from} may not import core/${to}: it only imports ${arrows.join(', ')}. ` +
+    `core/${from} may not import core/${to}: it may only import ${arrows.join(', ')}. ` +
     `Take the value as an argument, or declare the arrow in CORE_ARROWS in ${THIS_FILE}.`
   )
 }

@@ -1,4 +1,4 @@
-/** Nothing is left for later in the tree: a reminder is done, or becomes an issue, before the change goes in. */
+/** No reminder stays in the tree: the work is done, or becomes an issue, before the change goes in. */
 
 import { scanSource } from '@freshet/lab/dist/source-tree/scan-source.js'
 import { isCode, type SourceFile } from '@freshet/lab/dist/source-tree/source-file.js'

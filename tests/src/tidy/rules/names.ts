@@ -1,4 +1,4 @@
-/** A folder or file is named for what it is about; a name that fits anything collects everything. */
+/** A folder or file is named after its subject; a vague name collects unrelated code. */
 import type { SourceFile } from '@freshet/lab/dist/source-tree/source-file.js'
 import type { Finding } from '../rule.js'
 
@@ -10,7 +10,7 @@ export function names(files: readonly SourceFile[]): Finding[] {
   return files.flatMap(({ path }) => {
     const vague = path.split('/').find(isVague)
     if (vague === undefined) return []
-    const message = `'${vague}' says nothing. Name it by what it does, or move its parts to the rooms they serve.`
+    const message = `'${vague}' is too vague. Name it by what it does, or move its parts to the rooms they serve.`
     return [{ path, message }]
   })
 }

@@ -1,6 +1,6 @@
 /**
- * The pure rooms decide, the edge acts: time and randomness come in as arguments, so that a protocol runs the same in a
- * test, in the simulator and in production. Tests of these rooms may do as they like.
+ * The pure rooms decide, the edge acts. Time and randomness come in as arguments, so that a protocol runs the same in a test, in
+ * the simulator and in production. The rule does not apply to tests of these rooms.
  */
 
 import { builtinModules } from 'node:module'
@@ -51,7 +51,7 @@ function checkFile(file: SourceFile): Finding[] {
       .map(({ specifier, line }) => ({
         path: file.path,
         line,
-        message: `'${specifier}' only exists in Node. Take what it does as an argument, and let the edge import it.`,
+        message: `'${specifier}' only exists in Node. Take its function as an argument, and let the edge import it.`,
       })),
   ]
 }
@@ -60,13 +60,13 @@ function isBuiltin(specifier: string): boolean {
   return specifier.startsWith('node:') || builtinModules.includes(specifier)
 }
 
-/** Matches these globals, also through globalThis, but not a method of the same name, such as `clock.setTimeout`. */
+/** Matches these globals, even through globalThis, but not a method of the same name, such as `clock.setTimeout`. */
 function anyGlobal(names: readonly string[]): RegExp {
   const ends = names.map(name => name.replace(/[.(]/g, '\\$&') + (/\w$/.test(name) ? '\\b' : ''))
   return new RegExp(String.raw`(?<![\w$#]|(?<!\bglobalThis)\.)(?:${ends.join('|')})`, 'g')
 }
 
-/** What was matched, without a bracket or dot at its end. */
+/** The match without a trailing bracket or dot. */
 function named(match: RegExpMatchArray): string {
   return match[0].replace(/[(.]$/, '')
 }

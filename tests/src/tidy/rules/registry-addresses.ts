@@ -1,4 +1,4 @@
-/** The tree installs from whichever npm registry the machine is set up for, so no file carries the address of one. */
+/** The tree installs from the npm registry that the machine is configured for, so no file contains the address of one. */
 import type { SourceFile } from '@freshet/lab/dist/source-tree/source-file.js'
 import { type Finding, findEach } from '../rule.js'
 
@@ -23,4 +23,4 @@ export function registryAddresses(files: readonly SourceFile[]): Finding[] {
 }
 
 const HOW_TO_LOCK =
-  'The lock file carries an address. Make it anew: `npm install --package-lock-only --omit-lockfile-registry-resolved`.'
+  'The lock file contains an address. Regenerate it: `npm install --package-lock-only --omit-lockfile-registry-resolved`.'

@@ -1,4 +1,4 @@
-/** No file of code is longer than somebody reads in one go. (The length of functions is the linter's.) */
+/** A file of code is short enough to read in one go. (The linter limits the length of functions.) */
 import { isCode, type SourceFile } from '@freshet/lab/dist/source-tree/source-file.js'
 import type { Finding } from '../rule.js'
 
@@ -11,6 +11,6 @@ export function sizes(files: readonly SourceFile[]): Finding[] {
     .filter(({ lines }) => lines > LINES_MAX)
     .map(({ path, lines }) => ({
       path,
-      message: `${lines} lines are more than ${LINES_MAX}. Split it by purpose into files with a name of their own.`,
+      message: `${lines} lines are more than ${LINES_MAX}. Split it by purpose into files with their own names.`,
     }))
 }

@@ -1,4 +1,4 @@
-/** A test that is switched off says why, in a comment on the line above. */
+/** A test that is switched off has a reason in a comment on the line above. */
 
 import { scanSource } from '@freshet/lab/dist/source-tree/scan-source.js'
 import { isTest, type SourceFile } from '@freshet/lab/dist/source-tree/source-file.js'

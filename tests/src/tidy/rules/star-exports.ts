@@ -1,4 +1,4 @@
-/** A door lists what goes through it, name by name: `export *` would publish whatever a file happens to have. */
+/** An entry point lists its exports by name: `export *` would publish everything that a file exports. */
 
 import { scanSource } from '@freshet/lab/dist/source-tree/scan-source.js'
 import { isCode, type SourceFile } from '@freshet/lab/dist/source-tree/source-file.js'
