@@ -50,7 +50,7 @@ export class RememberedKeys {
       'LIMIT_EXCEEDED',
       `The server remembers the maximum number of Idempotency-Keys for the namespace ${namespace} (keysPerNamespaceMax), so ` +
         'nothing was done. It forgets old keys after a while: retry later, write without a key, or use the ids of our clients ' +
-        '(docs/operations.md).',
+        '(docs/guides/counters-and-retries.md).',
       { details: { namespace, keysPerNamespaceMax: this.#max, outcome: 'not-done' } },
     )
   }
