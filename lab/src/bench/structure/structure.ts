@@ -1,12 +1,14 @@
 /**
  * How hard the code is to follow: the files, functions and lines that a warm request runs through from the client to the
  * embedded store and back (`requests-followed.ts`, by V8's coverage: `touched-code.ts`), import cycles between the folders of a
- * package, and the lines of the store and of each engine. Nothing here depends on the speed of the machine.
+ * package, the lines of the store and of each engine, and how often its sentences use constructions that read like a
+ * translation. Nothing here depends on the speed of the machine.
  *
- * BEFORE is commit f87d25f, measured by this same bench.
+ * BEFORE is commit f87d25f, measured by this same bench; its constructions are those of commit 564851d.
  */
 import { fileURLToPath } from 'node:url'
 import type { Bench, BenchResult } from '../../harness/bench.js'
+import { countConstructions } from '../../source-tree/constructions.js'
 import { folderCycles } from '../../source-tree/folder-cycles.js'
 import { readTree } from '../../source-tree/read-tree.js'
 import { countLines, type PackageLines } from './package-lines.js'
@@ -19,6 +21,8 @@ const BEFORE = {
   files: { get: 23, clientGet: 48, put: 92, transaction: 112, addition: 94 },
   importCycles: 6,
   storeLines: 27_574,
+  /** In the order of CONSTRUCTIONS. */
+  constructions: [666, 287, 789, 300, 140, 114, 1, 142, 29],
 }
 const TITLES: Readonly<Record<RequestName, string>> = {
   get: 'GET with fetch',
@@ -34,7 +38,7 @@ export const structure: Bench = {
     const touched = await followRequests(quick ? REPEATS.quick : REPEATS.full)
     progress(1, 2, 'reading the tree')
     const tree = readTree(ROOT)
-    return report(touched, folderCycles(tree), countLines(tree))
+    return report(touched, folderCycles(tree), countLines(tree), countConstructions(tree))
   },
 }
 
@@ -42,6 +46,7 @@ function report(
   touched: Readonly<Record<RequestName, Touched>>,
   cycles: readonly (readonly string[])[],
   lines: PackageLines,
+  constructions: Readonly<Record<string, number>>,
 ): BenchResult {
   const files = Object.fromEntries(REQUESTS.map(name => [`${name}Files`, touched[name].files.length]))
   return {
@@ -54,6 +59,7 @@ function report(
       storeLines: { before: BEFORE.storeLines, after: lines.store },
       engines: lines.engines,
       packages: lines.packages,
+      constructions,
       before: BEFORE,
     },
     tables: [
@@ -74,6 +80,11 @@ function report(
         title: 'Lines of each package, without tests',
         columns: ['package', 'lines'],
         rows: Object.entries(lines.packages),
+      },
+      {
+        title: 'Constructions that read like a translation, in code and documents',
+        columns: ['construction', 'now', 'before'],
+        rows: Object.entries(constructions).map(([name, count], i) => [name, count, BEFORE.constructions[i]!]),
       },
     ],
     notes: [
