@@ -3,8 +3,9 @@
 import { ServerClock } from '@freshet/core/clock'
 import { Session } from '@freshet/core/coherence'
 import { FreshetError } from '@freshet/protocol'
+import type { AnyBuckets, BucketTypes } from './buckets/bucket-types.js'
 import { baseOf, type ConnectOptions, completeOptions, HAS_BROWSER_CACHE, type Settings } from './connect-options.js'
-import { type BucketTypes, Database } from './database.js'
+import { Database } from './database.js'
 import type { AuthorizedFetch } from './http/authorization.js'
 import { Transport } from './http/transport.js'
 import { OperationIds } from './operations/operation-ids.js'
@@ -21,7 +22,7 @@ import { Writer } from './writing/writer.js'
  * Connects to a Freshet server. Throws OPTIONS_INVALID, TOKEN_INVALID, and REQUEST_FAILED, REQUEST_TIMEOUT or
  * ANSWER_INVALID if there is no such server. `Buckets` is the type of each bucket's objects, as `freshet gen` writes it.
  */
-export async function connect<Buckets extends BucketTypes<Buckets> = Record<never, object>>(
+export async function connect<Buckets extends BucketTypes<Buckets> = AnyBuckets>(
   url: string,
   options: ConnectOptions = {},
 ): Promise<Database<Buckets>> {

@@ -1,5 +1,17 @@
 /** What `connect` returns: buckets, commits, the session. */
 import type { CommitAnswer } from '@freshet/protocol'
+import type {
+  AnyBuckets,
+  BucketTypes,
+  CommitPartIn,
+  CommitReadIn,
+  CounterBucketName,
+  DeclaredObjects,
+  DropName,
+  KvBucketName,
+  ObjectBucketName,
+  ObjectIn,
+} from './buckets/bucket-types.js'
 import type { DropOptions } from './buckets/drop.js'
 import { KvBucket } from './buckets/kv-bucket.js'
 import { ObjectBucket } from './buckets/object-bucket.js'
@@ -8,13 +20,13 @@ import type { RetryPolicy } from './http/back-off.js'
 import type { Transport } from './http/transport.js'
 import type { DatabaseSession } from './session/database-session.js'
 import type { Transaction, TransactionOptions, TransactionParts } from './transactions/transaction.js'
-import type { CommitPart, CommitRead } from './writing/commit.js'
+import type { CommitPart } from './writing/commit.js'
 import type { Flushed, Outbox } from './writing/outbox.js'
 import type { WriteOptions } from './writing/write.js'
 
 /** Options of `db.commit`. The commit is done only if all of `reads` still holds. */
-export interface CommitOptions extends Omit<WriteOptions, 'ifVersion'> {
-  readonly reads?: readonly CommitRead[]
+export interface CommitOptions<Buckets = AnyBuckets> extends Omit<WriteOptions, 'ifVersion'> {
+  readonly reads?: readonly CommitReadIn<Buckets>[]
 }
 
 /** Options of `db.transaction`: how it reads, and how often it tries. */
@@ -45,14 +57,13 @@ export interface DatabaseParts extends TransactionParts {
 
 const CONFLICT_RETRIES_MAX = 20
 
-/** The type of each bucket's objects, as `freshet gen` writes it: `{ 'shop/products': Products }`. */
-export type BucketTypes<Buckets> = { readonly [Name in keyof Buckets]: object }
-
 /**
  * What `connect` returns: buckets, commits, transactions, and the session that all its reads and writes belong to. Close it
  * when done.
  */
-export class Database<Buckets extends BucketTypes<Buckets> = Record<never, object>> {
+export class Database<Buckets extends BucketTypes<Buckets> = AnyBuckets> {
+  /** For the compiler alone, which then compares connections by what they declare. */
+  declare protected readonly declared?: { readonly [Name in keyof Buckets]: unknown }
   /** For the other folders of this package. @internal */
   readonly parts: DatabaseParts
   readonly #close: () => void
@@ -66,19 +77,19 @@ export class Database<Buckets extends BucketTypes<Buckets> = Record<never, objec
   }
 
   /** A bucket of JSON objects, such as `shop/products`. It need not exist: the first write creates it. */
-  bucket<Name extends keyof Buckets & string>(name: Name): ObjectBucket<Buckets[Name]>
-  bucket<T extends object = Record<string, unknown>>(name: string): ObjectBucket<T>
+  bucket<Name extends DeclaredObjects<Buckets>>(name: Name): ObjectBucket<ObjectIn<Buckets, Name>>
+  bucket<T extends object = Record<string, unknown>>(name: ObjectBucketName<Buckets>): ObjectBucket<T>
   bucket<T extends object>(name: string): ObjectBucket<T> {
     return new ObjectBucket<T>(name, this.parts)
   }
 
   /** A bucket of bytes. It must have been configured once: `db.kv(name).configure({})`. */
-  kv(name: string): KvBucket {
+  kv(name: KvBucketName<Buckets>): KvBucket {
     return new KvBucket(name, this.parts)
   }
 
   /** A bucket of counters. It must have been configured once: `db.counter(name).configure({})`. */
-  counter(name: string): Counters {
+  counter(name: CounterBucketName<Buckets>): Counters {
     return new Counters(name, this.parts)
   }
 
@@ -87,7 +98,7 @@ export class Database<Buckets extends BucketTypes<Buckets> = Record<never, objec
    * gone, which takes long for many objects; false if there was nothing to delete. Until then writes there are refused:
    * BUCKET_DELETING. Throws BUCKET_IN_USE for buckets that schemas of other buckets refer to, and for attached tables.
    */
-  async drop(name: string, options: DropOptions = {}): Promise<boolean> {
+  async drop(name: DropName<Buckets>, options: DropOptions = {}): Promise<boolean> {
     const { drop } = await import('./buckets/drop.js')
     const wasThere = await drop(this.parts, name, options)
     // Every later read of this session must see the deletion.
@@ -105,9 +116,13 @@ export class Database<Buckets extends BucketTypes<Buckets> = Record<never, objec
    * Does everything or nothing, in one step. Throws COMMIT_CONFLICT, with the versions that do hold in `details.conflicts`, if
    * something in `reads` has changed; the next read of those objects is not older than the versions in the conflict.
    */
-  async commit(parts: readonly CommitPart[], { reads = [], ...options }: CommitOptions = {}): Promise<CommitAnswer> {
+  async commit(
+    parts: readonly CommitPartIn<Buckets>[],
+    { reads = [], ...options }: CommitOptions<Buckets> = {},
+  ): Promise<CommitAnswer> {
     const { commitOf } = await import('./writing/commit.js')
-    return this.parts.writer.write<CommitAnswer>(commitOf(parts, reads), options)
+    // The declared types of values are narrower, and are not known here.
+    return this.parts.writer.write<CommitAnswer>(commitOf(parts as readonly CommitPart[], reads), options)
   }
 
   /**
@@ -119,7 +134,7 @@ export class Database<Buckets extends BucketTypes<Buckets> = Record<never, objec
    * try again, not to give up.
    */
   async transaction<Result>(
-    work: (tx: Transaction) => Promise<Result>,
+    work: (tx: Transaction<Buckets>) => Promise<Result>,
     { retriesMax = CONFLICT_RETRIES_MAX, lease = false, ...options }: TransactOptions = {},
   ): Promise<Result> {
     const { runTransaction } = await import('./transactions/run-transaction.js')
@@ -127,7 +142,7 @@ export class Database<Buckets extends BucketTypes<Buckets> = Record<never, objec
   }
 
   /** Begins a transaction that you commit or roll back yourself; `transaction` is simpler where it fits. */
-  async begin(options: TransactionOptions = {}): Promise<Transaction> {
+  async begin(options: TransactionOptions = {}): Promise<Transaction<Buckets>> {
     const { Transaction } = await import('./transactions/transaction.js')
     return new Transaction(this.parts, options)
   }

@@ -18,6 +18,14 @@ import {
   type Version,
 } from '@freshet/protocol'
 import type { BucketParts } from '../buckets/bucket.js'
+import type {
+  AnyBuckets,
+  BucketTypes,
+  CounterBucketName,
+  DeclaredObjects,
+  ObjectBucketName,
+  ObjectIn,
+} from '../buckets/bucket-types.js'
 import { ObjectBucket } from '../buckets/object-bucket.js'
 import type { Clock } from '../clock/pessimistic-clock.js'
 import { ofReading } from '../http/deadline.js'
@@ -58,7 +66,9 @@ const FROM_READS: ReadonlySet<string> = new Set(['OBJECT_NOT_FOUND', 'VERSION_CO
  * An optimistic transaction: it reads through whatever caches there are, keeps its writes to itself, and commits all of
  * them if everything it read still holds. It holds nothing on the server meanwhile.
  */
-export class Transaction {
+export class Transaction<Buckets extends BucketTypes<Buckets> = AnyBuckets> {
+  /** For the compiler alone, which then compares transactions by what they declare. */
+  declare protected readonly declared?: { readonly [Name in keyof Buckets]: unknown }
   readonly #parts: TransactionParts
   readonly #options: TransactionOptions
   readonly #endsAtMs: number
@@ -78,7 +88,9 @@ export class Transaction {
   }
 
   /** A bucket of JSON objects, as this transaction sees it. */
-  bucket<T extends object = Record<string, unknown>>(name: string): TransactionBucket<T> {
+  bucket<Name extends DeclaredObjects<Buckets>>(name: Name): TransactionBucket<ObjectIn<Buckets, Name>>
+  bucket<T extends object = Record<string, unknown>>(name: ObjectBucketName<Buckets>): TransactionBucket<T>
+  bucket<T extends object>(name: string): TransactionBucket<T> {
     return new TransactionBucket<T>({
       bucket: new ObjectBucket<T>(name, this.#parts),
       state: this.#state,
@@ -88,7 +100,7 @@ export class Transaction {
   }
 
   /** A bucket of counters, to add to. */
-  counter(name: string): TransactionCounters {
+  counter(name: CounterBucketName<Buckets>): TransactionCounters {
     return new TransactionCounters(name, this.#state, () => this.#operationOptions())
   }
 
