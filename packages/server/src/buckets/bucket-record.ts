@@ -20,6 +20,7 @@ import {
 import { JSON_TYPE } from '../http/answer.js'
 import { readMigration } from '../schemas/migration-steps.js'
 import { isObject } from '../schemas/subschemas.js'
+import { changing } from '../settings/limits.js'
 import type { ServerSettings } from '../settings/server-settings.js'
 
 export interface BucketRecord extends BucketSettings {
@@ -65,13 +66,16 @@ export function readBucketSettings(text: string, lifetimeMsMax: number): BucketC
     throw invalid('kind must be "object", "kv" or "counter"')
   }
   if (lifetimeMs !== undefined && !isWithin(lifetimeMs, lifetimeMsMax)) {
-    throw invalid(`lifetimeMs must be a whole number of milliseconds, at most ${lifetimeMsMax}`)
+    throw invalid(
+      `lifetimeMs must be a whole number of milliseconds, at most ${lifetimeMsMax}; for longer ones, ` +
+        changing('lifetimeMsMax', 'raise'),
+    )
   }
   if (learn !== undefined && lifetimeMs !== undefined) throw invalid('lifetimeMs and learn cannot be combined')
   if (learn !== undefined && !areBounds(learn, lifetimeMsMax)) {
     throw invalid(
       'learn must be { "minMs", "maxMs" }, whole numbers of milliseconds, ' +
-        `minMs at most maxMs, and maxMs at most ${lifetimeMsMax}`,
+        `minMs at most maxMs, and maxMs at most ${lifetimeMsMax}; for longer ones, ${changing('lifetimeMsMax', 'raise')}`,
     )
   }
   if (requireMatch !== undefined && typeof requireMatch !== 'boolean')
