@@ -19,7 +19,7 @@ export {
   type Version,
   type WriteAnswer,
 } from '@freshet/protocol'
-export type { Bucket, IdAndVersion, ListOptions, Page } from './buckets/bucket.js'
+export type { Bucket, CreateOptions, IdAndVersion, ListOptions, Page, PutOptions, SettingsChange } from './buckets/bucket.js'
 export type {
   AnyBuckets,
   BucketTypes,

@@ -1,5 +1,5 @@
 /** The loop around a transaction: it repeats until the transaction commits, fails for good, or has failed too often. */
-import type { CommitRequest } from '@freshet/protocol'
+import { type CommitRequest, FreshetError } from '@freshet/protocol'
 import type { BucketTypes } from '../buckets/bucket-types.js'
 import { type RetryPolicy, retry } from '../http/back-off.js'
 import { JSON_HEADERS } from '../http/transport.js'
@@ -36,10 +36,19 @@ export async function runTransaction<Buckets extends BucketTypes<Buckets>, Resul
     })
   } catch (error) {
     if (turn?.heldId !== undefined) giveBack(parts, turn.heldId)
-    throw error
+    throw isConflict(error) ? gaveUp(error as FreshetError, policy) : error
   } finally {
     if (turn?.wantedMs !== undefined) wantedMsOf.set(parts, turn.wantedMs)
   }
+}
+
+function gaveUp(cause: FreshetError, { retriesMax, lease }: TransactionPolicy): FreshetError {
+  const turns = lease ? '' : ' Pass lease: true to let clients take turns, or'
+  return new FreshetError(
+    cause.code,
+    `${cause.message} The transaction gave up after ${retriesMax} retries.${turns || ' You can'} raise retriesMax.`,
+    { cause, details: cause.details },
+  )
 }
 
 /** Other clients wait for the lease. If this request does not arrive, they wait until the lease expires. */

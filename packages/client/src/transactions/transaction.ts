@@ -46,8 +46,9 @@ export interface TransactionOptions {
    * rarely fail. 'any': from the nearest cache, whatever its copy; the commit reports outdated objects, and those are read again.
    */
   readonly read?: ReadMode
+  /** Ends the transaction when it is aborted, with all its attempts. */
   readonly signal?: AbortSignal
-  /** The time from its beginning to the end of its commit, for each attempt; default one minute. */
+  /** How many milliseconds may pass from its beginning to the end of its commit, for each attempt; default 60,000. */
   readonly timeoutMs?: number
 }
 
@@ -64,7 +65,8 @@ const FROM_READS: ReadonlySet<string> = new Set(['OBJECT_NOT_FOUND', 'VERSION_CO
 
 /**
  * An optimistic transaction: it reads through whatever caches there are, keeps its writes to itself, and commits all of
- * them if everything it read still holds. It holds nothing on the server meanwhile.
+ * them if everything it read still holds. It holds nothing on the server meanwhile. `db.transaction(async tx => ...)` commits by
+ * itself, and tries again if another client was faster.
  */
 export class Transaction<Buckets extends BucketTypes<Buckets> = AnyBuckets> {
   /** For the compiler alone, which then compares transactions by what they declare. */
@@ -87,8 +89,26 @@ export class Transaction<Buckets extends BucketTypes<Buckets> = AnyBuckets> {
     this.#endsAtMs = parts.clock() + (options.timeoutMs ?? TIMEOUT_MS)
   }
 
-  /** A bucket of JSON objects, as this transaction sees it. */
+  /**
+   * A bucket of JSON objects, as this transaction sees it, with the types that `connect<Buckets>` declares.
+   *
+   * @example
+   * await db.transaction(async tx => {
+   *   const tea = await tx.bucket('shop/products').get('tea')
+   *   if (tea) tx.bucket('shop/products').put('tea', { ...tea, price: tea.price + 1 })
+   * })
+   * console.log((await db.bucket('shop/products').get('tea'))?.price) // 5
+   */
   bucket<Name extends DeclaredObjects<Buckets>>(name: Name): TransactionBucket<ObjectIn<Buckets, Name>>
+  /**
+   * A bucket of JSON objects of the type T, as this transaction sees it. The type is not checked at run time.
+   *
+   * @example
+   * await db.transaction(async tx => {
+   *   const tea = await tx.bucket<{ price: number }>('shop/products').get('tea')
+   *   console.log(tea?.price) // 4
+   * })
+   */
   bucket<T extends object = Record<string, unknown>>(name: ObjectBucketName<Buckets>): TransactionBucket<T>
   bucket<T extends object>(name: string): TransactionBucket<T> {
     return new TransactionBucket<T>({
@@ -99,7 +119,16 @@ export class Transaction<Buckets extends BucketTypes<Buckets> = AnyBuckets> {
     })
   }
 
-  /** A bucket of counters, to add to. */
+  /**
+   * A bucket of counters, to add to with the other writes of the transaction.
+   *
+   * @example
+   * await db.transaction(async tx => {
+   *   await tx.bucket('shop/orders').create({ product: 'tea', pieces: 1 })
+   *   tx.counter('shop/views').add('tea')
+   * })
+   * console.log(await db.counter('shop/views').get('tea')) // 4
+   */
   counter(name: CounterBucketName<Buckets>): TransactionCounters {
     return new TransactionCounters(name, this.#state, () => this.#operationOptions())
   }
@@ -107,6 +136,13 @@ export class Transaction<Buckets extends BucketTypes<Buckets> = AnyBuckets> {
   /**
    * Writes everything, if all that was read still holds. Otherwise it writes nothing and throws COMMIT_CONFLICT, with what has
    * changed in `details.conflicts`. For a read-only transaction, it checks that everything read was true at one moment.
+   * Only for transactions of `db.begin()`: `db.transaction` commits by itself.
+   *
+   * @example
+   * const tx = await db.begin()
+   * tx.bucket('shop/products').put('jug', { name: 'Jug', price: 12 })
+   * const { position } = await tx.commit()
+   * console.log((await db.bucket('shop/products').get('jug'))?.version === position) // true
    */
   async commit(): Promise<CommitAnswer> {
     const answer = await this.#end({ ...this.#state.request(), ...this.#lease })
@@ -114,12 +150,20 @@ export class Transaction<Buckets extends BucketTypes<Buckets> = AnyBuckets> {
     return answer
   }
 
-  /** Forgets everything. Harmless after a commit. */
+  /**
+   * Forgets everything. Harmless after a commit.
+   *
+   * @example
+   * const tx = await db.begin()
+   * tx.bucket('shop/products').delete('tea')
+   * tx.rollback()
+   * console.log((await db.bucket('shop/products').get('tea'))?.name) // Tea
+   */
   rollback(): void {
     this.#isEnded = true
   }
 
-  /** Ends it without writing. Throws COMMIT_CONFLICT if the reads that led to this error do not hold. */
+  /** Ends it without writing. Throws COMMIT_CONFLICT if the reads that led to this error do not hold. @internal */
   async certify(error: unknown): Promise<void> {
     if (this.#isEnded || (error instanceof FreshetError && !FROM_READS.has(error.code))) return
     const { leaseId } = this.#lease

@@ -231,7 +231,7 @@ export function operationRefused(reason: OperationRefusal, retentionMs: number):
         `This operation was started more than ${Math.floor(retentionMs / 1000)} s ago, longer than operations are ` +
           'remembered, so the server cannot know whether it was done. Nothing was done now. Read the current data, then decide ' +
           `again. To have operations remembered for longer, ${changing('operationRetentionMs', 'raise')}.`,
-        { details },
+        { details: { ...details, setting: 'operationRetentionMs' } },
       )
     case 'early':
       return new LastingRefusal(

@@ -4,7 +4,7 @@
  */
 import { isUtf8 } from 'node:buffer'
 import { FreshetError, inexactNumber } from '@freshet/protocol'
-import { changing } from '../settings/limits.js'
+import { overLimit } from '../settings/limits.js'
 import { DEFAULT_SETTINGS, type ServerSettings } from '../settings/server-settings.js'
 
 type JsonLimits = Pick<ServerSettings, 'jsonDepthMax' | 'jsonMembersMax'>
@@ -43,13 +43,13 @@ function parseJson(
   body: Uint8Array,
   depthMax: number,
   membersMax = DEFAULT_SETTINGS.jsonMembersMax,
-  settings?: JsonLimits,
+  isSetting = false,
 ): { readonly text: string; readonly value: unknown } {
   if (body.length === 0) throw invalid('it is empty')
   if (!isUtf8(body)) throw invalid('it is not UTF-8')
   const { depth, items, colons } = shapeOf(body)
-  if (depth > depthMax) throw invalid(tooDeep(depth, depthMax, settings))
-  if (items > membersMax) throw invalid(tooMany(membersMax, settings))
+  if (depth > depthMax) throw tooDeep(depth, depthMax, isSetting)
+  if (items > membersMax) throw tooMany(membersMax, isSetting)
   const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString()
   const value = parsed(text)
   // JSON.parse keeps one of two members with the same name.
@@ -69,9 +69,12 @@ function parsed(text: string): unknown {
  * As `readJson`, for a body that must be a JSON object and may be as deep and as large as the settings allow, or deeper by
  * `envelopeDepth`.
  */
-export function readJsonObject(body: Uint8Array, limits: JsonLimits, envelopeDepth = 0): string {
-  const { jsonDepthMax, jsonMembersMax } = limits
-  const { text } = parseJson(body, jsonDepthMax + envelopeDepth, jsonMembersMax, limits)
+export function readJsonObject(
+  body: Uint8Array,
+  { jsonDepthMax, jsonMembersMax }: JsonLimits,
+  envelopeDepth = 0,
+): string {
+  const { text } = parseJson(body, jsonDepthMax + envelopeDepth, jsonMembersMax, true)
   if (/^[ \t\r\n]*\{/.test(text)) return text
   throw invalid('it must be an object: {...}')
 }
@@ -87,15 +90,19 @@ function invalid(reason: string, cause?: unknown): FreshetError {
   return new FreshetError('BODY_INVALID', `The body is not valid here: ${reason}.`, { cause })
 }
 
-/** `settings`: present if the limit comes from them, so that they can raise it. */
-function tooDeep(depth: number, depthMax: number, settings: JsonLimits | undefined): string {
-  const remedy = settings ? `. Flatten it, or ${changing('jsonDepthMax', 'raise')}` : ''
-  return `it is nested ${depth} levels deep, deeper than ${depthMax}${remedy}`
+/** `isSetting`: whether the setting can raise the limit. */
+function tooDeep(depth: number, depthMax: number, isSetting: boolean): FreshetError {
+  const reason = `it is nested ${depth} levels deep, deeper than ${depthMax}`
+  return isSetting ? beyond('jsonDepthMax', reason, 'Flatten it') : invalid(reason)
 }
 
-function tooMany(membersMax: number, settings: JsonLimits | undefined): string {
-  const remedy = settings ? `. Divide it, or ${changing('jsonMembersMax', 'raise')}` : ''
-  return `it has more than ${membersMax} members and elements${remedy}`
+function tooMany(membersMax: number, isSetting: boolean): FreshetError {
+  const reason = `it has more than ${membersMax} members and elements`
+  return isSetting ? beyond('jsonMembersMax', reason, 'Divide it') : invalid(reason)
+}
+
+function beyond(limit: keyof JsonLimits, reason: string, instead: string): FreshetError {
+  return overLimit({ code: 'BODY_INVALID', limit, what: `The body is not valid here: ${reason}.`, instead })
 }
 
 function repeated(text: string): FreshetError {
