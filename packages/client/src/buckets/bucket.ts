@@ -149,7 +149,7 @@ export abstract class Bucket<Value, Input> {
    * console.log(tea?.price, jug) // 4 undefined
    */
   async getMany(ids: readonly string[], options: ReadOptions = {}): Promise<(Value | undefined)[]> {
-    if (!Array.isArray(ids)) throw new TypeError('getMany takes a list of ids. Use get for one id.')
+    checkIds(ids)
     const found = new Map<string, Value | undefined>()
     const missing: string[] = []
     for (const id of new Set(ids)) {
@@ -378,6 +378,11 @@ function conditionOf({ ifVersion }: WriteOptions): Record<string, string> {
     `ifVersion must be a version (a whole number) or 'absent', not ${JSON.stringify(ifVersion)}. If the object has a ` +
       'field of its own called version, use versionOf(object).',
   )
+}
+
+/** JavaScript callers may pass one id, whose characters would be taken for ids. */
+export function checkIds(ids: unknown): void {
+  if (!Array.isArray(ids)) throw new TypeError('getMany takes a list of ids. Use get for one id.')
 }
 
 /** Throws OPTIONS_INVALID. */

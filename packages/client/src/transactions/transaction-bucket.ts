@@ -9,6 +9,7 @@ import { comparePlaces, type Order, placeOf } from '@freshet/core/queries'
 import { createIdMaker, FreshetError, type IdRange, type Path, type Version, type WriteAnswer } from '@freshet/protocol'
 import {
   allItems,
+  checkIds,
   type CreateOptions,
   checkCreates,
   type IdAndVersion,
@@ -111,6 +112,7 @@ export class TransactionBucket<T extends object>
    */
   async getMany(ids: readonly string[], reading?: ReadOptions): Promise<(Stored<T> | undefined)[]> {
     const options = this.#options(reading)
+    checkIds(ids)
     for (const id of ids) this.#takeGiven(id)
     const unread = [...new Set(ids)].filter(id => !this.#state.knows(this.pathOf(id)))
     const found = unread.length === 0 ? [] : await this.#read(unread, options)
