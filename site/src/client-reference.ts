@@ -47,7 +47,7 @@ export function clientReference(doors: readonly Door[], codes: ReadonlySet<strin
     `# ${TITLE}`,
     '',
     'Everything that programs import from `@freshet/client`, from its code and the comments in it. [The client](../../packages/client/README.md) begins with',
-    'examples; [queries](../queries.md), [transactions](../transactions.md), [entities](../entities.md) and [shards](../shards.md) have pages of their own.',
+    'examples; [queries](../guides/queries.md), [transactions](../guides/transactions.md), [entities](../guides/entities.md) and [shards](../guides/shards.md) have pages of their own.',
     '',
     ...[...sections].map(([title, exports]) => `- **${title}:** ${exports.map(linkTo).join(', ')}`),
     ...[...sections].map(([title, exports]) => `\n## ${title}\n\n${exports.map(each => page.entry(each)).join('\n')}`),
@@ -182,7 +182,7 @@ class ClientPage {
   #outsideCode(text: string): string {
     return text
       .replaceAll('<', '&lt;')
-      .replaceAll(/\bdocs\/([\w-]+\.md)/g, '[docs/$1](../$1)')
+      .replaceAll(/\bdocs\/((?:[\w-]+\/)*[\w-]+\.md)/g, '[docs/$1](../$1)')
       .replaceAll(/\b[A-Z]+(?:_[A-Z]+)+\b/g, code =>
         this.#codes.has(code) ? `[${code}](../errors.md#${code.toLowerCase()})` : code,
       )

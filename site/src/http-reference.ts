@@ -73,7 +73,7 @@ export function httpReference(api: ApiDocument): string {
     '# HTTP',
     '',
     'Every route, from the `/openapi.json` of a server (OpenAPI 3.1). Any route may return a [problem](../errors.md) instead (RFC 9457), which caches never store.',
-    'By hand: [transactions with curl](../transactions.md), [operations that take effect once](../operations.md), [queries](../queries.md).',
+    'By hand: [transactions with curl](../guides/transactions.md), [operations that take effect once](../guides/counters-and-retries.md), [queries](../guides/queries.md).',
     '',
     ...routes.map(({ name, id, operation }) => `- [\`${name}\`](#${id}): ${operation.summary ?? ''}`),
     '',

@@ -165,7 +165,7 @@ function mayDeleteBuckets({ method, path }: DoorRequest): boolean {
   return method === 'DELETE' && path.split(/[?#]/)[0]!.split('/').filter(Boolean).length <= 3
 }
 
-/** Ids made by a server, its logs, clocks and filters are its own; `/coherence` is public (docs/access.md). */
+/** Ids made by a server, its logs, clocks and filters are its own; `/coherence` is public (docs/guides/access.md). */
 function comparable({ method, path }: DoorRequest, { status, text }: DoorAnswer): string {
   const isOwn = /^\/+(?:coherence|time|openapi|demo|console|$|\?)/i.test(path)
   if (isOwn || (method === 'POST' && status === 201)) return `${status}`

@@ -106,7 +106,7 @@ export interface BucketSettings {
   readonly min?: number
   /** For a bucket of counters: the highest value that any of them may have. */
   readonly max?: number
-  /** The indexes that its objects can be found by; see docs/queries.md. */
+  /** The indexes that its objects can be found by; see docs/guides/queries.md. */
   readonly indexes?: readonly IndexDeclaration[]
   /** The schema that its objects must satisfy, else 422: JSON Schema 2020-12. For buckets of kind `object`. */
   readonly schema?: JsonSchema
@@ -144,7 +144,7 @@ export interface BucketChange extends BucketSettings {
   readonly migration?: Migration
 }
 
-/** Steps that the server applies to each object, or `by` a client, which writes each object again; see docs/schemas.md. */
+/** Steps that the server applies to each object, or `by` a client, which writes each object again; see docs/guides/schemas.md. */
 export type Migration =
   | { readonly name?: string; readonly steps: readonly MigrationStep[] }
   | { readonly name: string; readonly by: 'client' }

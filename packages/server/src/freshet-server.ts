@@ -43,7 +43,7 @@ export interface FreshetServerOptions {
   readonly doctor?: Doctor
   /** Caches to notify of every change. Only the keeper does that, but all servers over the same data need the same list. */
   readonly caches?: readonly CacheConfig[]
-  /** Access control: docs/access.md. Without it, everybody may do everything. */
+  /** Access control: docs/guides/access.md. Without it, everybody may do everything. */
   readonly access?: AccessConfig
   /**
    * Default true. False: the server does not write its rules to a store without rules when it starts, because `putOwnRules` has
@@ -59,7 +59,7 @@ export interface FreshetServerOptions {
   readonly storedRules?: StoredRulesChoice
   /**
    * Keeps the rules in force outside of the store, so that a store that is restored while no server runs opens nothing
-   * (docs/backups.md).
+   * (docs/guides/backups.md).
    */
   readonly rulesMemory?: RulesMemory
   /** How many requests each address, or the bearer of each token, may send. */

@@ -1,4 +1,4 @@
-/** Access control as an operator sets it up: rules in a file, tokens from the command, and every example of docs/access.md. */
+/** Access control as an operator sets it up: rules in a file, tokens from the command, and every example of docs/guides/access.md. */
 import { generateKeyPairSync } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -11,7 +11,7 @@ import { endFreshetProcesses, runFreshet, startFreshet } from './freshet-process
 
 const SECRET = 'a secret of at least thirty-two bytes'
 const environment = { FRESHET_TOKEN_SECRET: SECRET }
-const DOCUMENT = readFileSync(new URL('../../../docs/access.md', import.meta.url), 'utf8')
+const DOCUMENT = readFileSync(new URL('../../../docs/guides/access.md', import.meta.url), 'utf8')
 const BLOCKS = [...DOCUMENT.matchAll(/```access\n(.*?)```/gs)].map(([, block]) => block!)
 
 let folder: string

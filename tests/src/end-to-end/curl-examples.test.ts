@@ -17,8 +17,8 @@ const END = '--- end of an example ---'
 const VARYING = ['id', 'requestId', 'detail']
 
 const pages = [
-  { page: 'transactions', examplesMin: 6 },
-  { page: 'operations', examplesMin: 4 },
+  { page: 'guides/transactions', examplesMin: 6 },
+  { page: 'guides/counters-and-retries', examplesMin: 4 },
 ]
 
 test.skipIf(reasonToSkip('curl') !== undefined).each(pages)(
@@ -44,8 +44,8 @@ test.skipIf(reasonToSkip('curl') !== undefined).each(pages)(
 )
 
 const answered = [
-  { page: 'queries', commandsMin: 3 },
-  { page: 'schemas', commandsMin: 4 },
+  { page: 'guides/queries', commandsMin: 3 },
+  { page: 'guides/schemas', commandsMin: 4 },
 ]
 
 test.skipIf(reasonToSkip('curl') !== undefined).each(answered)(

@@ -101,14 +101,14 @@ if (!hasSystemd) console.warn('Not tested: the systemd unit. systemd-analyze is 
 
 // Without a running systemd, only the analysis is possible.
 test.skipIf(!hasSystemd)(
-  'systemd finds no mistake in the unit, and its exposure is as docs/operating.md says',
+  'systemd finds no mistake in the unit, and its exposure is as docs/guides/operating.md says',
   async () => {
     const unit = join(deploy, 'systemd/freshet.service')
     const verified = await run('systemd-analyze', ['verify', unit])
     expect(verified.stderr).toBe('')
     const { stdout } = await run('systemd-analyze', ['security', '--offline=true', '--no-pager', unit])
     const [, exposure] = /exposure level for freshet\.service: ([\d.]+)/.exec(stdout)!
-    const operating = readFileSync(join(root, 'docs/operating.md'), 'utf8')
+    const operating = readFileSync(join(root, 'docs/guides/operating.md'), 'utf8')
     expect(operating).toContain(`exposure level ${exposure} of 10`)
   },
 )

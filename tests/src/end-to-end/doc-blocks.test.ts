@@ -15,11 +15,11 @@ import { blocksOf, type DocBlock, listDocs, repository } from './doc-blocks.js'
 
 /** The parts of each page that run as written, and the tests that run them. */
 const RUN: Readonly<Record<string, { readonly by: string; readonly languages: readonly string[] }>> = {
-  'docs/tutorial.md': { by: 'tutorial.test.ts', languages: ['js', 'sh', 'json', 'text', 'html'] },
-  'docs/existing-tables.md': { by: 'existing-tables.test.ts', languages: ['js', 'sh', 'sql'] },
-  'docs/access.md': { by: 'access-command.test.ts', languages: ['access'] },
-  'docs/transactions.md': { by: 'curl-examples.test.ts', languages: ['sh', 'json'] },
-  'docs/operations.md': { by: 'curl-examples.test.ts', languages: ['sh', 'json'] },
+  'docs/tutorials/purge-race.md': { by: 'tutorial.test.ts', languages: ['js', 'sh', 'json', 'text', 'html'] },
+  'docs/guides/existing-tables.md': { by: 'existing-tables.test.ts', languages: ['js', 'sh', 'sql'] },
+  'docs/guides/access.md': { by: 'access-command.test.ts', languages: ['access'] },
+  'docs/guides/transactions.md': { by: 'curl-examples.test.ts', languages: ['sh', 'json'] },
+  'docs/guides/counters-and-retries.md': { by: 'curl-examples.test.ts', languages: ['sh', 'json'] },
 }
 const SCRIPTS = (JSON.parse(readFileSync(`${repository}package.json`, 'utf8')) as { scripts: object }).scripts
 const OPTIONS = listOptions(1)

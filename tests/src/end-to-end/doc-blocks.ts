@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 export const repository: string = fileURLToPath(new URL('../../..', import.meta.url))
 
 export interface DocBlock {
-  /** Such as `docs/queries.md`. */
+  /** Such as `docs/guides/queries.md`. */
   readonly page: string
   /** Counted from 1. */
   readonly line: number

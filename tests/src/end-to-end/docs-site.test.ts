@@ -60,7 +60,7 @@ test('has a guide for each kind of cache and each engine that can be configured'
     expect(guides[`${scheme}.md`]).toContain(`freshet serve --store ${scheme}://`)
   }
   expect(Object.keys(guides)).toEqual(expect.arrayContaining(['embedded.md', 'haproxy.md', 'browsers.md']))
-  expect(read('ring-store.html')).toContain('freshet serve --store ring:')
+  expect(read('guides/ring-store.html')).toContain('freshet serve --store ring:')
 })
 
 test('is not built with a broken link, nor without a page of docs/', async () => {
@@ -71,13 +71,13 @@ test('is not built with a broken link, nor without a page of docs/', async () =>
   for (const name of ['bloom', 'cli', 'client', 'core', 'protocol', 'server', 'engines']) {
     cpSync(join(repository, 'packages', name, 'README.md'), join(copy, 'packages', name, 'README.md'))
   }
-  const page = join(copy, 'docs/queries.md')
+  const page = join(copy, 'docs/guides/queries.md')
   const text = readFileSync(page, 'utf8')
   const build = () => buildSite(copy, join(folder, 'broken'))
-  writeFileSync(page, `${text}\n[there](errors.md#no_such_code)\n`)
-  await expect(build()).rejects.toThrow('queries: errors.html#no_such_code')
+  writeFileSync(page, `${text}\n[there](../errors.md#no_such_code)\n`)
+  await expect(build()).rejects.toThrow('guides/queries: ../errors.html#no_such_code')
   writeFileSync(page, `${text}\n[there](nowhere.md)\n`)
-  await expect(build()).rejects.toThrow('queries: files/docs/nowhere.md')
+  await expect(build()).rejects.toThrow('guides/queries: ../files/docs/guides/nowhere.md')
   writeFileSync(page, text)
   writeFileSync(join(copy, 'docs/new.md'), '# New\n')
   await expect(build()).rejects.toThrow('Not on the site: docs/new.md')
@@ -142,14 +142,14 @@ describeInChromium('the site', () => {
     '/reference/options.html',
     '/reference/client.html',
     '/reference/routes.html',
-    '/comparison.html',
+    '/guides/comparison.html',
   ])('%s fits on a phone, where the pages are behind a button', async path => {
     const page = await open(path, 360)
     expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(360)
     expect(await page.locator('#pages').isVisible()).toBe(false)
     await page.getByRole('button', { name: 'Pages' }).click()
     await page.getByRole('link', { name: 'Tutorial' }).first().click()
-    await page.waitForURL(/tutorial\.html$/)
+    await page.waitForURL(/tutorials\/purge-race\.html$/)
     expect(await page.locator('h1').innerText()).toContain('Tutorial')
   })
 

@@ -1,6 +1,6 @@
 /**
  * The lifecycle of entities as a naive model: a server that is a map, and one manager whose objects are new, managed, removed or
- * detached. Written from the rules alone (docs/entities.md), to run beside the real manager.
+ * detached. Written from the rules alone (docs/guides/entities.md), to run beside the real manager.
  */
 export type State = 'new' | 'managed' | 'removed' | 'detached'
 

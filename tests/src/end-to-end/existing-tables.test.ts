@@ -1,5 +1,5 @@
 /**
- * Existing tables of a database as buckets, for users of the command: docs/existing-tables.md runs as written; and no reader behind
+ * Existing tables of a database as buckets, for users of the command: docs/guides/existing-tables.md runs as written; and no reader behind
  * misbehaving caches misses what another program has written by SQL, although standbys answer.
  */
 import { execFile } from 'node:child_process'
@@ -17,7 +17,7 @@ import { endFreshetProcesses, type FreshetProcess, runFreshet, startFreshet } fr
 import { startMisbehavingCache } from './misbehaving-cache.js'
 
 const root = fileURLToPath(new URL('../../..', import.meta.url))
-const PAGE = readFileSync(`${root}docs/existing-tables.md`, 'utf8')
+const PAGE = readFileSync(`${root}docs/guides/existing-tables.md`, 'utf8')
 const STORE = 'postgres://shop@localhost/shop'
 const SERVER = 'http://localhost:7700'
 const READERS = 'no reader behind caches misses an earlier write by SQL, although a standby answers'
@@ -58,7 +58,7 @@ const DATABASES: readonly Database[] = [
 ]
 
 describe.each(DATABASES)('existing tables of $name', ({ name, schema, start, openSql }) => {
-  test.skipIf(reasonToSkip(name) !== undefined)('docs/existing-tables.md does what it says', async () => {
+  test.skipIf(reasonToSkip(name) !== undefined)('docs/guides/existing-tables.md does what it says', async () => {
     const database = await start()
     toStop.push(database)
     const query = await openSql(database.url)

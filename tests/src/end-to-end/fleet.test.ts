@@ -29,7 +29,7 @@ const ENGINES: readonly (readonly [name: string, service: string, start: () => P
 const WRITERS = 4
 const READERS = 3
 /** Draining takes seconds: without a pause, the load would keep every processor busy meanwhile. */
-const PAUSE_MS = 30
+const PAUSE_MS = 100
 /** HAProxy checks every second, and acts on the second answer. */
 const DRAIN = ['--drain-ms', '3s', '--stop-ms-max', '5s']
 

@@ -83,7 +83,7 @@ describeInChromium('a newcomer who follows the README', () => {
     async () => {
       const beganMs = performance.now()
       await type(`git clone --quiet ${repository} freshet`)
-      const readme = readReadme(join(clone, 'README.md'), join(clone, 'docs/first-steps.md'))
+      const readme = readReadme(join(clone, 'README.md'), join(clone, 'docs/tutorials/first-steps.md'))
       const [install, run] = readme.start.split(' && ') as [string, string]
       await type(install)
       await start(run)

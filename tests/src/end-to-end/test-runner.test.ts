@@ -124,6 +124,23 @@ describe('a missing service', () => {
     expect(installed).toEqual(['redis-server'])
   })
 
+  test('is downloaded before the tests begin; its tests are skipped if that fails, and one line says why', async () => {
+    const said: string[] = []
+    const machine = { isCi: false, canInstall: false, install: async () => {}, say: (line: string) => said.push(line) }
+    const begun: string[] = []
+    const cassandra = (download: () => Promise<unknown>): Service => {
+      return { name: 'cassandra', probe: () => true, debianPackages: ['maven'], suites: ['engines'], download }
+    }
+    const works = cassandra(async () => begun.push('cassandra'))
+    expect(await provideServices([works], ['bloom'], machine)).toEqual({ leftOut: [], failed: [] })
+    expect(begun).toEqual([])
+    expect(await provideServices([works], ['engines'], machine)).toEqual({ leftOut: [], failed: [] })
+    expect([begun, said]).toEqual([['cassandra'], []])
+    const fails = cassandra(() => Promise.reject(new Error('no network')))
+    expect(await provideServices([fails], ['engines'], machine)).toEqual({ leftOut: ['cassandra'], failed: [] })
+    expect(said[0]).toBe('cassandra cannot be downloaded: no network')
+  })
+
   test('is installed together with other missing ones, and alone if that failed', async () => {
     const isThere = new Set<string>()
     const runs: (readonly string[])[] = []

@@ -1,4 +1,4 @@
-/** docs/tutorial.md, followed block by block: in a shell, with the files that it has the reader save, and in a real browser. */
+/** docs/tutorials/purge-race.md, followed block by block: in a shell, with the files that it has the reader save, and in a real browser. */
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
@@ -12,7 +12,7 @@ import { describeInChromium, startChromium } from './chromium.js'
 import { blocksOf, type DocBlock, repository } from './doc-blocks.js'
 import { endFreshetProcesses, startFreshet } from './freshet-process.js'
 
-const BLOCKS = blocksOf('docs/tutorial.md')
+const BLOCKS = blocksOf('docs/tutorials/purge-race.md')
 /** The test itself, or the newcomer's test, runs these. */
 const BY_HAND = /^npm ci/
 const PROMISED: readonly string[] = ['json', 'text']

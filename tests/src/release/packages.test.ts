@@ -85,7 +85,7 @@ describe('a package is refused', () => {
   test.each([
     ['that has no license', { files: { LICENSE: undefined } }, "LICENSE is not the root's"],
     ['that has no README', { files: { [README]: undefined } }, 'README.md is missing'],
-    ['whose README links out of it', { files: { [README]: '[a](../../docs/ring.md)' } }, 'not in the package'],
+    ['whose README links out of it', { files: { [README]: '[a](../../docs/guides/ring.md)' } }, 'not in the package'],
     ['whose license is another', { files: { LICENSE: 'none' } }, '--sync'],
     ['of another repository', { manifest: { homepage: 'https://example.org' } }, 'homepage in package.json'],
     ['without keywords', { manifest: { keywords: [] } }, 'no keywords'],
@@ -100,7 +100,7 @@ describe('a package is refused', () => {
     const [address] = checkout.root.homepage!.split('#')
     const link = (path: string) => `[a](${address}/blob/main/${path}#there)`
     expect(await problemsWith({ files: { [README]: link('docs/none.md') } })).toContain('there is no docs/none.md')
-    expect(await problemsWith({ files: { [README]: link('docs/ring.md') } })).toBe('')
+    expect(await problemsWith({ files: { [README]: link('docs/guides/ring.md') } })).toBe('')
   })
 
   test('when it is released with a built file whose source is gone', () => {

@@ -4,7 +4,7 @@
  * failure.
  */
 import { accessSync, constants } from 'node:fs'
-import { isCassandraInstalled } from '@freshet/engines/under-test/start-cassandra'
+import { cassandraJars, isCassandraInstalled } from '@freshet/engines/under-test/start-cassandra'
 import { isMariadbInstalled } from '@freshet/engines/under-test/start-mariadb'
 import { isPostgresInstalled } from '@freshet/engines/under-test/start-postgres'
 import { isRedisInstalled } from '@freshet/lab/dist/engines/redis.js'
@@ -14,6 +14,8 @@ export interface Service {
   /** Whether the service is installed. */
   readonly probe: () => boolean
   readonly debianPackages: readonly string[]
+  /** Downloads what no Debian package has. Throws if it cannot; returns at once if the machine has it. */
+  readonly download?: () => Promise<unknown>
   /** The vitest projects with tests that need the service. */
   readonly suites: readonly string[]
 }
@@ -56,10 +58,11 @@ export const services: readonly Service[] = [
     suites: ['engines', 'shards', 'server', 'caches', 'end-to-end'],
   },
   {
-    // Maven downloads Cassandra itself, once.
     name: 'cassandra',
     probe: isCassandraInstalled,
     debianPackages: ['openjdk-17-jre-headless', 'maven'],
+    // Maven needs minutes for it the first time, which no test could wait for.
+    download: cassandraJars,
     suites: ['engines', 'caches', 'end-to-end'],
   },
   {
@@ -124,10 +127,18 @@ export async function provideServices(
 }
 
 async function isProvided(service: Service, machine: Machine): Promise<boolean> {
-  if (service.probe()) return true
-  if (!machine.canInstall) return false
-  await install([service], machine)
-  return service.probe()
+  if (!service.probe() && machine.canInstall) await install([service], machine)
+  return service.probe() && (await isDownloaded(service, machine))
+}
+
+async function isDownloaded({ name, download }: Service, machine: Machine): Promise<boolean> {
+  try {
+    await download?.()
+    return true
+  } catch (error) {
+    machine.say(`${name} cannot be downloaded: ${(error as Error).message}`)
+    return false
+  }
 }
 
 async function install(missing: readonly Service[], machine: Machine): Promise<void> {

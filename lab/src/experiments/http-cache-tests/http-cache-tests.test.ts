@@ -15,7 +15,7 @@ describe('what we rely on', () => {
     expect(SUITE_TESTS.has(id)).toBe(true)
   })
 
-  test('is listed in docs/http-cache-tests.md, as the stored results say', () => {
+  test('is listed in docs/reference/http-cache-tests.md, as the stored results say', () => {
     const results = JSON.parse(kept('http-cache-tests.json')) as Record<string, Record<string, string>>
     const lines = kept('http-cache-tests.md').split('\n')
     for (const { id } of RELIED_UPON) {

@@ -1,7 +1,7 @@
 /**
  * Mark Nottingham's http-cache-tests (https://cache-tests.fyi) against each cache that we ship a configuration for, with that
  * configuration. The verdicts count only the tests that we rely on (`relied-upon.ts`); the suite itself says that passing all
- * of it means nothing. The results are stored in docs/http-cache-tests.md and .json.
+ * of it means nothing. The results are stored in docs/reference/http-cache-tests.md and .json.
  */
 import type { CacheKind, RunningCache } from '../../caches/cache-process.js'
 import { startNginx } from '../../caches/nginx.js'

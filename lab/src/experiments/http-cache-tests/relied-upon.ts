@@ -54,7 +54,7 @@ const PLAIN: Group = {
   },
   'conditional-304-etag': {
     why: 'a 304 says which version it confirms',
-    spared: { squid: 'a reader that gets a 304 sent one ETag, and knows which' },
+    spared: { squid: 'the reader sent one ETag, so it knows which version the 304 confirms' },
   },
   '304-etag-update-response-Test-Header': {
     why: 'a revalidated copy has the position of its revalidation',

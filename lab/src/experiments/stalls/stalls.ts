@@ -14,7 +14,7 @@ const FULL = { reads: 100_000, stalls: 100, msMax: 3_600_000, stallMsMax: 10_000
 const QUICK = { reads: 200, stalls: 2, msMax: 60_000, stallMsMax: 1500, readPauseMs: 40 }
 
 export const stalls: Experiment = {
-  source: 'the promise "current" (docs/promises.md), with clocks that stop and catch up',
+  source: 'the promise "current" (docs/concepts/promises.md), with clocks that stop and catch up',
   run: withCaches(['varnish'], async context =>
     toResult(await measureAll(context), context.quick ? QUICK.reads : FULL.reads),
   ),

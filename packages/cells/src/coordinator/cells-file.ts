@@ -1,6 +1,6 @@
 /**
  * The cells file: how this process reaches the nodes. The nodes themselves know the layout; the file describes it only for a
- * layout that is being created. See docs/ring.md.
+ * layout that is being created. See docs/guides/ring.md.
  *
  *     { "nodes": [{ "name": "a", "address": "redis://10.0.1.1" }, ...], "factor": 3, "partitioner": "hash", "snitch": "simple",
  *       "here": { "dataCentre": "0", "rack": "1" } }

@@ -3,7 +3,7 @@
  * equal: everything that must be remembered is in the nodes.
  *
  * Keys are those of stores, `shop/products/42`. A cell has a value or a tombstone, and a stamp; a node replaces a cell only by a
- * later one. For each operation the caller says how many replicas must take part (`records/level.ts`). See docs/ring.md.
+ * later one. For each operation the caller says how many replicas must take part (`records/level.ts`). See docs/guides/ring.md.
  */
 import type { Key } from '@freshet/core/store'
 import { bucketOfKey, idOfKey } from '@freshet/protocol'

@@ -21,7 +21,7 @@ export function checkAccess(config: AccessSettings & { readonly host: string }):
   throw new FreshetError(
     'ACCESS_REQUIRED',
     `There are no access rules and no token keys, so any machine that reaches ${config.host} could read and write everything. ` +
-      'Name a rules file with --rules (docs/access.md), listen at 127.0.0.1, or pass --insecure if a firewall or proxy keeps strangers out. ' +
+      'Name a rules file with --rules (docs/guides/access.md), listen at 127.0.0.1, or pass --insecure if a firewall or proxy keeps strangers out. ' +
       '(ACCESS_REQUIRED)',
   )
 }

@@ -2,7 +2,7 @@
 import { type Command, createCommand } from '../terminal/command.js'
 import { readRulesLine } from './rules-line.js'
 
-const HELP = `freshet rules: shows and changes the access rules in force, which all servers over a store share; docs/access.md
+const HELP = `freshet rules: shows and changes the access rules in force, which all servers over a store share; docs/guides/access.md
 
   freshet rules diff shop.access --url http://localhost:7700      shows what would change, and what would become more open
   freshet rules apply shop.access --url http://localhost:7700     puts the rules in force; FRESHET_TOKEN is an admin's token

@@ -2,7 +2,7 @@
 import { type Command, createCommand } from '../terminal/command.js'
 import { readTokenLine } from './token-line.js'
 
-const HELP = `freshet token: makes a token, for a service or for trying things out, or inspects one; docs/access.md
+const HELP = `freshet token: makes a token, for a service or for trying things out, or inspects one; docs/guides/access.md
 
   FRESHET_TOKEN_SECRET=... freshet token --sub ada --claims '{"role":"admin"}' --expires 8h
   freshet token --sub ada --key private.pem

@@ -19,23 +19,23 @@ Data:
   backup, restore         back up a store while servers run, and restore any state that was marked
   copy --from A --to B    copy a store into an empty one while it is in use
   drop NAME --url URL     delete a bucket, or a namespace with all its buckets
-  migrate --url URL       run every migration in ./migrations that is not done yet; docs/schemas.md
+  migrate --url URL       run every migration in ./migrations that is not done yet; docs/guides/schemas.md
   gen --url URL           print TypeScript types from the schemas of all buckets
 
 Access:
   rules apply FILE        put access rules in force, for all servers; also diff, show, history, rollback, confirm
-  check rules FILE        find mistakes in rules, test their examples, print the indexes they need; docs/access.md
+  check rules FILE        find mistakes in rules, test their examples, print the indexes they need; docs/guides/access.md
   token --sub NAME        make a token; --inspect TOKEN prints what is in one
 
 Stores:
-  tables add|remove|list  serve tables of PostgreSQL or MariaDB as buckets; docs/existing-tables.md
-  ring status             manage the nodes of a replicated store: init, join, leave, repair, collect; docs/ring.md
+  tables add|remove|list  serve tables of PostgreSQL or MariaDB as buckets; docs/guides/existing-tables.md
+  ring status             manage the nodes of a replicated store: init, join, leave, repair, collect; docs/guides/ring.md
   shards init             prepare the shards that the config names; also check, add
   check store             find damage in a store; --salvage NEW copies everything undamaged
 
 Checks:
   check FILES...          verify that every recorded read kept its promise
-  doctor --through URL    test what the caches in front of a server do, and whether it is safe; docs/doctor.md
+  doctor --through URL    test what the caches in front of a server do, and whether it is safe; docs/guides/doctor.md
   bench --url URL         measure how many reads and writes a server answers, how quickly, also through a cache
 
   freshet COMMAND --help  examples, options and exit codes of each command

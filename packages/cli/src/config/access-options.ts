@@ -28,7 +28,7 @@ type AccessOptions = { readonly [Name in keyof AccessSettings]: Option<AccessSet
 
 export const ACCESS_OPTIONS: AccessOptions = {
   rules: {
-    about: 'access rules, for a store that has none: docs/access.md',
+    about: 'access rules, for a store that has none: docs/guides/access.md',
     kind: RULES,
     defaults: both(NONE),
     isCommon: true,

@@ -15,7 +15,7 @@ export const NONE = 'none'
 /** The text of a rules file whose examples hold. */
 export const RULES: ValueKind<string> = {
   placeholder: 'FILE',
-  wants: 'a file of access rules (docs/access.md), or none',
+  wants: 'a file of access rules (docs/guides/access.md), or none',
   parse: path => (path === NONE ? NONE : rulesIn(path).text),
   mistakes: path => rulesIn(path).mistakes,
   show: text => (text === NONE ? NONE : `${text.split('\n').length} lines`),

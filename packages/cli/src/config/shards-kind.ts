@@ -6,7 +6,7 @@ import type { ValueKind } from './value-kinds.js'
 
 export const SHARDS: ValueKind<ShardsConfig | null> = {
   placeholder: 'JSON',
-  wants: 'an object that names the shards and their buckets: docs/shards.md',
+  wants: 'an object that names the shards and their buckets: docs/guides/shards.md',
   parse: text => (text === 'none' ? null : readText(text).config),
   mistakes: text => readText(text).mistakes,
   show: config => (config === null ? 'none' : config.shards.map(({ name }) => name).join(', ')),

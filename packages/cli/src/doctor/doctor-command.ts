@@ -2,7 +2,7 @@
 import { type Command, createCommand } from '../terminal/command.js'
 import { readDoctorLine } from './doctor-line.js'
 
-const HELP = `freshet doctor: tests what the caches between here and a server do, and whether it is safe; docs/doctor.md
+const HELP = `freshet doctor: tests what the caches between here and a server do, and whether it is safe; docs/guides/doctor.md
 
   freshet doctor --through https://shop.example
   freshet doctor --through https://shop.example --server http://10.0.0.5:7700

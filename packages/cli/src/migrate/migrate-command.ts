@@ -2,7 +2,7 @@
 import { type Command, createCommand } from '../terminal/command.js'
 import { readMigrateLine } from './migrate-line.js'
 
-const HELP = `freshet migrate: runs every migration of a folder that a server has not run yet; docs/schemas.md
+const HELP = `freshet migrate: runs every migration of a folder that a server has not run yet; docs/guides/schemas.md
 
   freshet migrate --url http://localhost:7700
   freshet migrate --url http://localhost:7700 --folder db/migrations

@@ -1,7 +1,7 @@
 /**
  * What a server knew of its store, in a file of its own beside it: the id of the log, the highest position, and the access rules
  * in force. When the server starts again, this shows whether the store was put back meanwhile, and gives the rules that a backup
- * lacks (docs/backups.md).
+ * lacks (docs/guides/backups.md).
  *
  * The file is written when the rules change and when the store is closed; over an engine, every few seconds as well. Several
  * processes may share it: the higher version and position win. A server that cannot write the file runs without it; then only the

@@ -14,7 +14,7 @@ const HELP = `freshet restore FOLDER: puts a state of a backup into an empty sto
   --key KEY | --damaged         restore only this key (shop/products/42), or all damaged ones, into a store that has data;
                                 stop the server of a folder first
   --json                        print JSON
-A store that was empty gets its own log, so sessions start over. docs/backups.md says what is not in a backup.
+A store that was empty gets its own log, so sessions start over. docs/guides/backups.md says what is not in a backup.
 Exit codes: 0 restored and compared, 1 failed: a folder is unchanged, 2 a wrong option, 130 stopped.
 `
 

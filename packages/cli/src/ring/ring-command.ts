@@ -2,7 +2,7 @@
 import { type Command, createCommand } from '../terminal/command.js'
 import { readRingLine } from './ring-line.js'
 
-const HELP = `freshet ring: manages a replicated store over the nodes that a ring file names; docs/ring.md
+const HELP = `freshet ring: manages a replicated store over the nodes that a ring file names; docs/guides/ring.md
 
   freshet ring init                            makes the nodes in ./ring.json a ring
   freshet ring status                          shows nodes, shares and hints; with --lag, what each node has missed

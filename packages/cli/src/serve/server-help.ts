@@ -17,7 +17,7 @@ Exit codes: 0 stopped in order, 1 failed to start or to continue, 2 a wrong opti
   FRESHET_PORT=80 freshet serve --config /etc/freshet.json
 
 Options: freshet --help lists the common ones, freshet config --dump lists all.
-For traces, set OTEL_EXPORTER_OTLP_ENDPOINT; docs/operating.md.
+For traces, set OTEL_EXPORTER_OTLP_ENDPOINT; docs/guides/operating.md.
 Exit codes: 0 stopped in order, 1 failed to start or to continue, 2 a wrong option, 130 forced by a second Ctrl-C.
 `,
   config: `freshet config [dev|serve]: checks the configuration without starting anything

@@ -19,7 +19,7 @@ export async function runShards(line: ShardsLine, config: ShardsConfig | null): 
   if (config === null) {
     throw new FreshetError(
       'CONFIG_INVALID',
-      'The config names no shards. Add "shards" to freshet.json; see docs/shards.md.',
+      'The config names no shards. Add "shards" to freshet.json; see docs/guides/shards.md.',
     )
   }
   const database = await openDatabase(config)

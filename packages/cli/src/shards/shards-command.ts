@@ -2,7 +2,7 @@
 import { type Command, createCommand } from '../terminal/command.js'
 import { readShardsLine } from './shards-line.js'
 
-const HELP = `freshet shards init|check|add: manages the shards that the config names; docs/shards.md
+const HELP = `freshet shards init|check|add: manages the shards that the config names; docs/guides/shards.md
 
   freshet shards init                          prepares every shard, and creates the log of global writes
   freshet shards check --config shop.json      checks that the shards match the config and each other

@@ -14,7 +14,7 @@ const HELP = `freshet tables add|remove|list: attaches tables of the store's dat
   --table NAME     for add: the table
   --columns A,B    for add: which columns (default: all)
   --json           print JSON
-See docs/existing-tables.md.
+See docs/guides/existing-tables.md.
 Exit codes: 0 success, 1 failed, 2 a wrong option.
 `
 

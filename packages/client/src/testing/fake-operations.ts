@@ -1,4 +1,4 @@
-/** A server's memory of operations, as described in docs/operations.md, in the simplest form: it never forgets. */
+/** A server's memory of operations, as described in docs/guides/counters-and-retries.md, in the simplest form: it never forgets. */
 import { FreshetError, parseOperationId } from '@freshet/protocol'
 
 interface Done {

@@ -19,7 +19,7 @@ import { cassandraJars, javaProgram } from './cassandra-jars.js'
 import { freePort } from './free-port.js'
 
 export { createSteadyClient } from '../cassandra/steady-client.js'
-export { isCassandraInstalled } from './cassandra-jars.js'
+export { cassandraJars, isCassandraInstalled } from './cassandra-jars.js'
 
 export interface CassandraOptions {
   /** One by default. */

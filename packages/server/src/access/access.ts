@@ -26,7 +26,7 @@ import type { TokenConfig } from './token-config.js'
 import { TokenVerifier } from './token-verifier.js'
 
 export interface AccessConfig {
-  /** The text of a rules file (docs/access.md), for a store that has no rules yet; undefined: only the store's rules count. */
+  /** The text of a rules file (docs/guides/access.md), for a store that has no rules yet; undefined: only the store's rules count. */
   readonly rules?: string | undefined
   readonly tokens: TokenConfig
 }

@@ -86,7 +86,7 @@ function rulesMissing(): FreshetError {
   return new FreshetError(
     'ACCESS_REQUIRED',
     'The store has no access rules, and this server was given none, so everybody who reaches it could read and write ' +
-      'everything. Name a rules file with --rules (docs/access.md), or listen on 127.0.0.1. If something else keeps strangers ' +
+      'everything. Name a rules file with --rules (docs/guides/access.md), or listen on 127.0.0.1. If something else keeps strangers ' +
       'out, pass --insecure. (ACCESS_REQUIRED)',
   )
 }

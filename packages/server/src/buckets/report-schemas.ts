@@ -20,7 +20,7 @@ export async function reportSchemas(buckets: BucketDirectory, guard: SchemaGuard
         bucket: key,
         code: error.code,
         reason: error.message,
-        advice: 'Set a schema without it, or with another pattern: docs/schemas.md.',
+        advice: 'Set a schema without it, or with another pattern: docs/guides/schemas.md.',
       })
     }
   }

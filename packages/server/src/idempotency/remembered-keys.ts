@@ -53,7 +53,7 @@ export class RememberedKeys {
       what:
         `The server remembers ${this.#max} Idempotency-Keys for the namespace ${namespace}, the most that it keeps for one ` +
         'namespace, so nothing was done. It forgets old keys after a while.',
-      instead: 'Retry later, write without a key, use the ids of our clients (docs/operations.md)',
+      instead: 'Retry later, write without a key, use the ids of our clients (docs/guides/counters-and-retries.md)',
       details: { namespace, keysPerNamespaceMax: this.#max, outcome: 'not-done' },
     })
   }

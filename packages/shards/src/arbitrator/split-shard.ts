@@ -94,7 +94,7 @@ class ShardSplit {
       throw new FreshetError(
         'CONFIG_INVALID',
         'Rows are placed by the hash of their keys, so one more shard would move most of them. ' +
-          'Only ranges can be split: docs/shards.md.',
+          'Only ranges can be split: docs/guides/shards.md.',
       )
     }
     const placed = (await log.placedAt(head)) ?? initial
@@ -217,7 +217,7 @@ class ShardSplit {
       throw new FreshetError(
         'SHARD_DRIFT',
         `The table ${table} of ${target.name} is missing or differs from that of ${source.name}. ` +
-          'First create the same tables: docs/shards.md.',
+          'First create the same tables: docs/guides/shards.md.',
         { details: { shard: target.name, table } },
       )
     }

@@ -31,7 +31,7 @@ export function shardNamed(shards: readonly Shard[], name: string): Shard {
   if (found) return found
   throw new FreshetError(
     'SHARDS_UNSETTLED',
-    `Rows were moved to the shard ${name}, which the config of this server does not name. Add it there: docs/shards.md.`,
+    `Rows were moved to the shard ${name}, which the config of this server does not name. Add it there: docs/guides/shards.md.`,
     { details: { shard: name } },
   )
 }

@@ -52,7 +52,7 @@ describe('a server without shards', () => {
       expect(answer.status, path).toBe(404)
       expect(await answer.json()).toMatchObject({
         code: 'ROUTE_UNKNOWN',
-        detail: expect.stringContaining('docs/shards.md'),
+        detail: expect.stringContaining('docs/guides/shards.md'),
       })
     }
     expect((await (await server.fetch('/server')).json()) as object).toMatchObject({ has: { shards: false } })

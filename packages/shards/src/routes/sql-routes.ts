@@ -266,7 +266,10 @@ class SqlRoutes implements Capability {
 
   #required(): Parts {
     if (this.#parts) return this.#parts
-    throw new FreshetError('ROUTE_UNKNOWN', 'This server has no shards. Name them in its config: docs/shards.md.')
+    throw new FreshetError(
+      'ROUTE_UNKNOWN',
+      'This server has no shards. Name them in its config: docs/guides/shards.md.',
+    )
   }
 }
 

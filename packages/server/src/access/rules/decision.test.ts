@@ -43,7 +43,7 @@ function randomObject({ pick }: Random): object {
   return { a: pick(VALUES), b: pick(VALUES), c: pick(VALUES), list: ['a'], 'x.y': 'a' }
 }
 
-/** Follows docs/access.md literally: line by line, for this request alone. */
+/** Follows docs/guides/access.md literally: line by line, for this request alone. */
 function interpreted(rules: ParsedRules, right: Right, claims: Claims | undefined, key: string, row?: Row): boolean {
   const [namespace = '', bucket = '', id] = key.split('/')
   const lines = rules.buckets

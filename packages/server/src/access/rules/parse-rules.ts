@@ -10,7 +10,7 @@
  *   right    = verb { "," verb } [ "if" condition ]         verb = "read" | "list" | "create" | "update" | "delete" | "write"
  *   example  = ( "allow" | "deny" ) verb path "as" ( "anyone" | JSON ) [ "object" JSON ] [ "new" JSON ]
  *
- * What no line allows is denied. docs/access.md is for people who write such files. The parser reports all mistakes, each with
+ * What no line allows is denied. docs/guides/access.md is for people who write such files. The parser reports all mistakes, each with
  * its place.
  */
 import { ALWAYS, type Condition } from './condition.js'

@@ -206,7 +206,7 @@ function indexRequired(bucket: Key, branches: Demands | undefined, indexes: read
       ? `The index ${building.name} will serve once it is built: see ?settings.`
       : index !== undefined
         ? `Declare the index ${JSON.stringify(index)} with the bucket's settings.`
-        : 'No index can find them: docs/access.md says which forms of rules indexes can serve.'
+        : 'No index can find them: docs/guides/access.md says which forms of rules indexes can serve.'
   return new FreshetError(
     'INDEX_REQUIRED',
     `The rules let this caller see only some rows of ${bucket}, which has more than ${UNINDEXED_ROWS_MAX}, and no index ` +
