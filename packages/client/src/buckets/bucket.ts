@@ -219,7 +219,7 @@ export abstract class Bucket<Value, Input> {
    *
    * const tea = await products.get('tea')
    * if (tea) await products.put('tea', { ...tea, price: 5 }, { ifVersion: tea.version })
-   * console.log(await products.get('tea')) // { name: 'Tea', price: 5 }
+   * console.log((await products.get('tea'))?.price) // 5
    */
   async put(id: string, input: Input, options: PutOptions = {}): Promise<WriteAnswer> {
     const { body, contentType } = this.encode(input, options.contentType)

@@ -12,7 +12,7 @@ import { FreshetError, type SchemaViolation } from '@freshet/protocol'
  * try {
  *   await products.put('jug', { name: 'Jug', price: -1 })
  * } catch (error) {
- *   console.log(violationsOf(error).map(({ at, expected }) => `${at} must ${expected}`)) // [ '/price must be >= 0' ]
+ *   console.log(violationsOf(error).map(({ at, expected }) => `${at}: ${expected}`)) // [ '/price: >= 0' ]
  * }
  */
 export function violationsOf(error: unknown): readonly SchemaViolation[] {
