@@ -19,7 +19,15 @@ export {
   type Version,
   type WriteAnswer,
 } from '@freshet/protocol'
-export type { Bucket, CreateOptions, IdAndVersion, ListOptions, Page, PutOptions, SettingsChange } from './buckets/bucket.js'
+export type {
+  Bucket,
+  CreateOptions,
+  IdAndVersion,
+  ListOptions,
+  Page,
+  PutOptions,
+  SettingsChange,
+} from './buckets/bucket.js'
 export type {
   AnyBuckets,
   BucketTypes,

@@ -46,7 +46,8 @@ export function checkName(kind: 'namespace' | 'bucket', text: string): void {
 /** Throws NAME_INVALID unless `id` can name an object. */
 export function checkId(id: string): void {
   // JavaScript callers may pass anything, and `undefined` would be a valid id as text.
-  if (typeof id !== 'string') throw new TypeError(`An id must be a string, not ${typeOf(id)}: pass String(id) for a number.`)
+  if (typeof id !== 'string')
+    throw new TypeError(`An id must be a string, not ${typeOf(id)}: pass String(id) for a number.`)
   if (PLAIN_ID.test(id)) return
   const reason = objectionToId(id)
   if (reason) throw new FreshetError('NAME_INVALID', `${quote(id)} cannot be an id: ${reason}.`)

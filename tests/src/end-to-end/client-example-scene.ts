@@ -1,6 +1,6 @@
 /** What the examples in the client's doc comments take for granted: a connection, an entity manager, and a little data. */
 import { connect, type Database } from '@freshet/client'
-import { createEntityManager, type EntityManager, entity, Reference } from '@freshet/client/entities'
+import { createEntityManager, type EntityManager, entity, type Reference } from '@freshet/client/entities'
 
 interface ExampleBuckets {
   'shop/products': { name: string; price: number; category?: string }

@@ -92,7 +92,13 @@ async function load(name: string, code: string): Promise<{ run(scene: ExampleSce
 /** The lines of the compiler that name a fault. */
 async function compile(files: readonly string[]): Promise<readonly string[]> {
   const tsc = join(repository, 'node_modules/typescript/bin/tsc')
-  const options = ['--strict', '--exactOptionalPropertyTypes', '--noUncheckedIndexedAccess', '--noEmit', '--skipLibCheck']
+  const options = [
+    '--strict',
+    '--exactOptionalPropertyTypes',
+    '--noUncheckedIndexedAccess',
+    '--noEmit',
+    '--skipLibCheck',
+  ]
   const platform = ['--target', 'es2022', '--module', 'nodenext', '--lib', 'es2023,dom', '--types', '']
   const command = [tsc, ...options, ...platform, ...files]
   const { stdout } = await promisify(execFile)(process.execPath, command, { cwd: folder }).catch(

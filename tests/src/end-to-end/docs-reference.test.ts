@@ -120,7 +120,9 @@ export interface Kept {
     })
     const found = readExports(planted, 'client')
     expect(withoutExample(found)).toEqual(['twice', 'unshown', 'Thing.grow'])
-    expect(() => clientReference(found, new Set())).toThrow('Add an @example to the doc comments of twice, unshown, Thing.grow.')
+    expect(() => clientReference(found, new Set())).toThrow(
+      'Add an @example to the doc comments of twice, unshown, Thing.grow.',
+    )
   })
 })
 

@@ -37,8 +37,10 @@ const LONG = { a: 'x'.repeat(2000) }
 
 const write = (id: string, value: object = {}) => ({ path: `/db/shop/products/${id}`, value })
 const ask = (path: string) => async (running: RunningServer) => problemOf(await running.fetch(path))
-const send = (method: string, path: string, value: unknown, headers = {}) => async (running: RunningServer) =>
-  problemOf(await running.fetch(path, jsonRequest(method, value, headers)))
+const send =
+  (method: string, path: string, value: unknown, headers = {}) =>
+  async (running: RunningServer) =>
+    problemOf(await running.fetch(path, jsonRequest(method, value, headers)))
 const raw = (request: string) => async (running: RunningServer) =>
   JSON.parse((await sendRaw(running.port, request)).body) as Problem
 
@@ -150,7 +152,10 @@ const EXCESSES: Readonly<Record<string, Excess>> = {
   },
   'a commit with too many reads': {
     ...{ setting: 'commitReadsMax', code: 'LIMIT_EXCEEDED', settings: { commitReadsMax: 1 } },
-    exceed: send('POST', '/commit', { reads: ['1', '2'].map(id => ({ path: write(id).path, version: 0 })), writes: [] }),
+    exceed: send('POST', '/commit', {
+      reads: ['1', '2'].map(id => ({ path: write(id).path, version: 0 })),
+      writes: [],
+    }),
     says: ['2 reads, more than the 1'],
   },
   'too many additions': {

@@ -51,7 +51,9 @@ export class KvBucket extends Bucket<StoredBytes, BytesInput> {
       return { body: new TextEncoder().encode(input), contentType: contentType ?? 'text/plain; charset=utf-8' }
     }
     if (!(input instanceof Uint8Array) && !(input instanceof ArrayBuffer)) {
-      throw new TypeError('A kv bucket holds bytes: pass a Uint8Array, an ArrayBuffer or a string. Use db.bucket() for objects.')
+      throw new TypeError(
+        'A kv bucket holds bytes: pass a Uint8Array, an ArrayBuffer or a string. Use db.bucket() for objects.',
+      )
     }
     return { body: new Uint8Array(input), contentType: contentType ?? 'application/octet-stream' }
   }

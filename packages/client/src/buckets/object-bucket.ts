@@ -139,8 +139,7 @@ export function toJson(value: unknown): string {
     return text
   }
   throw new TypeError(
-    `An object bucket holds objects, not ${value === null ? 'null' : typeof value}. Use db.counter() for numbers, db.kv() for text or bytes, ` +
-      'delete(id) to remove an object.',
+    `An object bucket holds objects, not ${value === null ? 'null' : typeof value}. Use db.counter() for numbers, db.kv() for text or bytes.`,
   )
 }
 

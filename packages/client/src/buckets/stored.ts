@@ -51,9 +51,7 @@ export function factsOf(stored: object): Facts {
  * if (tea) await db.bucket('shop/products').put('tea', { ...tea, price: 5 }, { ifVersion: versionOf(tea) })
  */
 export function versionOf(stored: object): Version {
-  const version = hidden.get(stored)?.version ?? (stored as Partial<Facts>).version
-  if (version !== undefined) return version
-  throw new TypeError('versionOf takes the value that a read returned, not a copy of it: { ...value } has no version.')
+  return factOf(stored, 'version')
 }
 
 /**
@@ -66,7 +64,12 @@ export function versionOf(stored: object): Version {
  * console.log(items.map(idOf)) // [ 'mug', 'tea' ]
  */
 export function idOf(stored: object): string {
-  const id = hidden.get(stored)?.id ?? (stored as Partial<Facts>).id
-  if (id !== undefined) return id
-  throw new TypeError('idOf takes the value that a read returned, not a copy of it: { ...value } has no id.')
+  return factOf(stored, 'id')
+}
+
+function factOf<Name extends 'id' | 'version'>(stored: object, name: Name): Facts[Name] {
+  // JavaScript callers may pass what a read of a missing object returned.
+  const fact = (factsOf(stored) as Facts | undefined)?.[name]
+  if (fact !== undefined) return fact
+  throw new TypeError(`${name}Of takes the value that a read returned, not a copy of it: { ...value } has no ${name}.`)
 }

@@ -250,7 +250,8 @@ export class PersistenceContext {
     checkId(id)
     const known = this.entityAt(declarationOfEntity(entity), id)
     const itsId = recordOf(entity)?.id ?? id
-    if (itsId !== id) throw new TypeError(`${describe(entity)} already has an id; it cannot become ${id}. Leave out the id.`)
+    if (itsId !== id)
+      throw new TypeError(`${describe(entity)} already has an id; it cannot become ${id}. Leave out the id.`)
     if (known && known !== entity && this.isManaged(known)) {
       throw new TypeError(
         `Another entity is already managed here as ${describe(known)}. Change that one, or remove it first.`,

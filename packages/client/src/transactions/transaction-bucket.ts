@@ -9,9 +9,9 @@ import { comparePlaces, type Order, placeOf } from '@freshet/core/queries'
 import { createIdMaker, FreshetError, type IdRange, type Path, type Version, type WriteAnswer } from '@freshet/protocol'
 import {
   allItems,
-  checkIds,
   type CreateOptions,
   checkCreates,
+  checkIds,
   type IdAndVersion,
   type ListOptions,
   type Page,

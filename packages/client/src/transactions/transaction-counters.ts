@@ -27,7 +27,8 @@ export class TransactionCounters {
    */
   add(id: string, by = 1): void {
     this.#checkOpen()
-    if (!Number.isFinite(by)) throw new TypeError(`A counter takes a finite number, not ${String(by)}. Convert text with Number(text).`)
+    if (!Number.isFinite(by))
+      throw new TypeError(`A counter takes a finite number, not ${String(by)}. Convert text with Number(text).`)
     if (Number(by.toFixed(DECIMALS_MAX)) !== by)
       throw new TypeError(`A counter has at most ${DECIMALS_MAX} decimals, so ${by} cannot be added. Round it first.`)
     this.#state.add(pathInBucket(this.#path, id), by)
