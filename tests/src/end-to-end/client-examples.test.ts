@@ -42,7 +42,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 test('every example compiles with the strictest options, and a wrong one does not', async () => {
   const all = [...examples.map(({ code }) => code), ...WRONG]
-  all.forEach((code, i) => writeFileSync(join(folder, `example-${i}.ts`), moduleOf(code)))
+  for (const [i, code] of all.entries()) writeFileSync(join(folder, `example-${i}.ts`), moduleOf(code))
   const faults = await compile(all.map((_, i) => `example-${i}.ts`))
   const wrong = faults.filter(fault => !WRONG.some((_, i) => fault.startsWith(`example-${examples.length + i}.ts`)))
   expect(wrong.map(fault => `${examples[Number(/\d+/.exec(fault)?.[0])]?.of}: ${fault}`)).toEqual([])
