@@ -43,5 +43,5 @@ it('reports a deciding measure whose median is slower by more than 3%, and no ot
   expect(summary).toMatchObject({ against: '0123456789abcdef', slower: ['slower'], noneSlower: false })
   expect(summary.ratios).toEqual({ 'as before': 0.975, slower: 0.965, 'for information': 0.5 })
   expect(notes[0]).toContain('Slower by more than 3%: slower.')
-  expect(reportTrees('v1', '0', rows.slice(0, 1)).notes).toEqual(['None slower by more than 3%.'])
+  expect(reportTrees('v1', '0', rows.slice(0, 1)).notes).toEqual(['No measure is slower by more than 3%.'])
 })

@@ -139,7 +139,7 @@ describe('a command line that cannot be run', () => {
 
   it.each([
     [[], /^Usage: npm run lab/],
-    [['dice', 'broken-theory'], /^One name at a time: "broken-theory" is too many/],
+    [['dice', 'broken-theory'], /^Pass one name at a time; "broken-theory" is one too many/],
     [['dice', '--fast'], /--fast/],
     [['dice', '--seed', 'x'], /--seed takes a whole number, 0 or more, not "x"/],
     [['dice', '--seed', '1.5'], /not "1\.5"/],

@@ -221,7 +221,7 @@ describeInChromium('the packed client in a Vite app', () => {
 
   test('the bundle of an app that does not use entities contains none of their code', async () => {
     const holdsEntities = async (name: string) =>
-      (await loadedAtOnce(join(packed.folder, `dist-${name}`), 'app.js')).includes('not an entity class')
+      (await loadedAtOnce(join(packed.folder, `dist-${name}`), 'app.js')).includes('is not an entity class')
     expect([await holdsEntities('scenario'), await holdsEntities('entities')]).toEqual([false, true])
   })
 })

@@ -148,7 +148,7 @@ describeInChromium('the site', () => {
     expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(360)
     expect(await page.locator('#pages').isVisible()).toBe(false)
     await page.getByRole('button', { name: 'Pages' }).click()
-    await page.getByRole('link', { name: 'Tutorial' }).first().click()
+    await page.getByRole('link', { name: 'A purge race' }).first().click()
     await page.waitForURL(/tutorials\/purge-race\.html$/)
     expect(await page.locator('h1').innerText()).toContain('Tutorial')
   })

@@ -196,7 +196,7 @@ describe('flush', () => {
     ['a Date', new Date(0), 'a Date'],
     ['NaN as a number', Number.NaN, 'NaN'],
     ['a function', () => 1, 'function'],
-    ['another entity', new Roaster({ name: 'Ann' }), 'JSON does not'],
+    ['another entity', new Roaster({ name: 'Ann' }), 'JSON cannot hold'],
     ['undefined in an array', [undefined], '[0]'],
   ])('refuses %s in a field, and says where', async (_, value, said) => {
     const roaster = new Roaster({ name: value as unknown as string })

@@ -43,7 +43,7 @@ test('every reference is declared with its target, and cascades follow reference
   const cascade = { count: ['persist'] } as const
   // @ts-expect-error: not a reference, which is also refused without types
   expect(() => entity(Link, 'shop/links', { references: { next: () => Link }, cascade })).toThrow(
-    'count, which is no ref',
+    'count, which is not a ref',
   )
   expect(
     entity(Link, 'shop/links', { references: { next: () => Link }, beforeUpdate: link => void link.count++ }),

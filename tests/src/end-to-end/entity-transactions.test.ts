@@ -180,7 +180,7 @@ describe('a transaction', () => {
   test('its manager does nothing after its end, and transactions do not nest', async () => {
     const em = createEntityManager(db)
     const inner = await em.transaction(async tx => {
-      await expect(tx.transaction(async () => {})).rejects.toThrow('a transaction already')
+      await expect(tx.transaction(async () => {})).rejects.toThrow('already belongs to a transaction')
       return { tx, reference: tx.reference(Coffee, 'x') }
     })
     const ended = { code: 'TRANSACTION_ENDED' }

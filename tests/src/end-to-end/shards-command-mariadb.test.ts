@@ -90,7 +90,7 @@ test('a misspelt member of a shard is refused by every command that reads it', a
   }
 })
 
-test('a shard that has rows but no place is refused by init, check and serve', async () => {
+test('a shard that has rows but no range of keys is refused by init, check and serve', async () => {
   const incomplete = join(used.folder, 'incomplete.json')
   const { shards } = JSON.parse(readFileSync(used.config, 'utf8'))
   const [one, { from, ...two }] = shards.shards
@@ -102,7 +102,7 @@ test('a shard that has rows but no place is refused by init, check and serve', a
   ]) {
     expect(await runFreshet([...command, '--config', incomplete], { cwd: used.folder })).toMatchObject({
       exitCode: 1,
-      errors: expect.stringMatching(/two.* has rows of people, but no place/),
+      errors: expect.stringMatching(/two.* has rows of people, but no range of keys/),
     })
   }
 })

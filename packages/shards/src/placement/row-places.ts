@@ -136,6 +136,6 @@ function misplacedRows(shard: string, table: string, key: string): FreshetError 
 function unplacedRows(shard: string, table: string): FreshetError {
   return new RowsMisplaced(
     shard,
-    `The shard ${shard} has rows of ${table}, but no place: no query reads it. Add "from", its first key, to its entry in the config; or, if it is new, empty its tables.`,
+    `The shard ${shard} has rows of ${table}, but no range of keys, so no query reads it. Add "from", its first key, to its entry in the config; or, if it is new, empty its tables.`,
   )
 }

@@ -31,7 +31,7 @@ export function testSplit(startedEngine: () => ShardedEngine): void {
     await started.databases.run('e', 'INSERT INTO people (id) VALUES (3)')
     await expect(answer()).rejects.toMatchObject({
       code: 'SHARD_UNUSABLE',
-      message: expect.stringContaining('The shard e has rows of people, but no place'),
+      message: expect.stringContaining('The shard e has rows of people, but no range of keys'),
     })
     await added.close()
   })
