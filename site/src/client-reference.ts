@@ -28,14 +28,19 @@ interface Placed extends Exported {
   readonly id: string
 }
 
+/** The import paths whose functions and methods all have an example, and whose interfaces explain each member. */
+const EXEMPLARY = /^@freshet\/client/
+
 const TITLE = 'Client API'
 const LINES_MAX = 30
 const KINDS: readonly Exported['kind'][] = ['function', 'class', 'interface', 'type']
 
-/** `codes`: the error codes, each a heading of docs/errors.md. Throws if an export has no doc comment. */
+/** `codes`: the error codes, each a heading of docs/errors.md. Throws if an export has no doc comment, or a method no example. */
 export function clientReference(doors: readonly Door[], codes: ReadonlySet<string>): string {
   const silent = undocumented(doors)
   if (silent.length > 0) throw new Error(`Add doc comments in the code for ${silent.join(', ')}.`)
+  const bare = withoutExample(doors.filter(({ name }) => EXEMPLARY.test(name)))
+  if (bare.length > 0) throw new Error(`Add an @example to the doc comments of ${bare.join(', ')}.`)
   const sections = placed(doors)
   const page = new ClientPage([...sections.values()].flat(), codes)
   return [
@@ -49,15 +54,31 @@ export function clientReference(doors: readonly Door[], codes: ReadonlySet<strin
   ].join('\n')
 }
 
-/** Exports and members of classes without a doc comment. The comment of a class covers its constructor. */
+/** Exports and their members without a doc comment. The comment of a class covers its constructor. */
 export function undocumented(doors: readonly Door[]): readonly string[] {
-  return doors.flatMap(({ exports }) =>
+  return doors.flatMap(({ name: door, exports }) =>
     exports.flatMap(({ name, kind, about, members }) => [
       ...(about === '' ? [name] : []),
-      ...(kind === 'class' ? members : [])
-        .filter(member => member.about === '' && member.name !== 'new')
+      ...(kind === 'class' || EXEMPLARY.test(door) ? members : [])
+        .filter(member => member.about === '' && member.kind !== 'constructor')
         .map(member => `${name}.${member.name}`),
     ]),
+  )
+}
+
+/**
+ * Functions, and methods of classes and interfaces, with fewer examples than ways to call them. An example of an interface shows
+ * how to implement it, and covers its methods.
+ */
+export function withoutExample(doors: readonly Door[]): readonly string[] {
+  return doors.flatMap(({ exports }) =>
+    exports.flatMap(({ name, kind, examples, signatures, members }) => {
+      if (kind === 'function') return examples.length < signatures.length ? [name] : []
+      if (kind === 'interface' && examples.length > 0) return []
+      return members
+        .filter(member => member.kind === 'method' && member.examples.length < member.signatures.length)
+        .map(member => `${name}.${member.name}`)
+    }),
   )
 }
 
@@ -93,6 +114,10 @@ function linkTo({ name, id }: Placed): string {
   return `[${name}](#${id})`
 }
 
+function exampleBlock(code: string): string {
+  return `\`\`\`ts\n${code}\n\`\`\`\n`
+}
+
 /** A signature that would fill a screen is moved into a paragraph. */
 function shortened(signature: string): string {
   if (signature.split('\n').length <= LINES_MAX) return signature
@@ -113,15 +138,17 @@ class ClientPage {
     return [
       `### ${exported.name}\n`,
       `${this.#prose(exported.about)}\n`,
+      ...exported.examples.map(exampleBlock),
       `<pre class="signature"><code>${exported.signatures.map(text => this.#code(exported, text)).join('\n')}</code></pre>\n`,
       ...(members.length === 0 ? [] : ['<dl class="members">', ...members, '</dl>\n']),
       this.#inherited(exported),
     ].join('\n')
   }
 
-  #member(exported: Placed, { signatures, about }: Member): string {
+  #member(exported: Placed, { signatures, about, examples }: Member): string {
     const terms = signatures.map(signature => `<dt><code>${this.#code(exported, signature)}</code></dt>`)
-    return [...terms, about === '' ? '<dd></dd>' : `<dd>\n\n${this.#prose(about)}\n\n</dd>`].join('\n')
+    const blocks = [this.#prose(about), ...examples.map(exampleBlock)].join('\n\n')
+    return [...terms, about === '' ? '<dd></dd>' : `<dd>\n\n${blocks}\n\n</dd>`].join('\n')
   }
 
   /** Readers may look in a class for a member that it inherits from another. */

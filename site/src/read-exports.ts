@@ -32,6 +32,8 @@ export interface Exported {
   readonly kind: 'function' | 'class' | 'interface' | 'type'
   /** Its doc comment, or nothing. */
   readonly about: string
+  /** The code of each `@example` in its doc comment, without fences. */
+  readonly examples: readonly string[]
   /** The call signature or declaration; for an overloaded function, each overload. */
   readonly signatures: readonly string[]
   readonly members: readonly Member[]
@@ -43,7 +45,9 @@ export interface Exported {
 
 export interface Member {
   readonly name: string
+  readonly kind: 'method' | 'property' | 'constructor'
   readonly about: string
+  readonly examples: readonly string[]
   readonly signatures: readonly string[]
 }
 
@@ -83,10 +87,16 @@ function exportsOf({ program, checker }: Project, source: string, packages: stri
     return {
       name: exported.name,
       about: checker.getDocumentationCommentOfSymbol(symbol),
+      examples: examplesOf(symbol, checker),
       ...describe(declarations as [Node, ...Node[]], checker, isTypeAlone(exported)),
       file: symbol.declarations[0]!.path.slice(packages.length).replace(/^\//, ''),
     }
   })
+}
+
+function examplesOf(symbol: TsSymbol, checker: Checker): readonly string[] {
+  const tags = checker.getJsDocTagsOfSymbol(symbol)
+  return tags.flatMap(({ name, text = '' }) => (name === 'example' ? [text] : []))
 }
 
 /** `export type { X }`: other packages cannot construct it. */
@@ -130,9 +140,17 @@ function membersOf(members: readonly Node[], checker: Checker, isType: boolean):
   return [...byName].flatMap(([name, nodes]) => {
     const symbol = checker.getSymbolAtLocation((nodes[0] as { name?: Node }).name ?? nodes[0]!)
     if (symbol && checker.getJsDocTagsOfSymbol(symbol).some(tag => tag.name === 'internal')) return []
-    const about = symbol === undefined ? '' : checker.getDocumentationCommentOfSymbol(symbol)
-    return [{ name, about, signatures: withoutImplementation(nodes).map(memberText) }]
+    const signatures = withoutImplementation(nodes).map(memberText)
+    const kind = kindOf(nodes[0]!)
+    if (symbol === undefined) return [{ name, kind, about: '', examples: [], signatures }]
+    const about = checker.getDocumentationCommentOfSymbol(symbol)
+    return [{ name, kind, about, examples: examplesOf(symbol, checker), signatures }]
   })
+}
+
+function kindOf(member: Node): Member['kind'] {
+  if (isConstructorDeclaration(member)) return 'constructor'
+  return isMethodDeclaration(member) || isMethodSignatureDeclaration(member) ? 'method' : 'property'
 }
 
 /** The last declaration of an overloaded function is its implementation, which callers do not see. */

@@ -3,8 +3,9 @@
 import { ServerClock } from '@freshet/core/clock'
 import { Session } from '@freshet/core/coherence'
 import { FreshetError } from '@freshet/protocol'
+import type { AnyBuckets, BucketTypes } from './buckets/bucket-types.js'
 import { baseOf, type ConnectOptions, completeOptions, HAS_BROWSER_CACHE, type Settings } from './connect-options.js'
-import { type BucketTypes, Database } from './database.js'
+import { Database } from './database.js'
 import type { AuthorizedFetch } from './http/authorization.js'
 import { Transport } from './http/transport.js'
 import { OperationIds } from './operations/operation-ids.js'
@@ -19,9 +20,23 @@ import { Writer } from './writing/writer.js'
 
 /**
  * Connects to a Freshet server. Throws OPTIONS_INVALID, TOKEN_INVALID, and REQUEST_FAILED, REQUEST_TIMEOUT or
- * ANSWER_INVALID if there is no such server. `Buckets` is the type of each bucket's objects, as `freshet gen` writes it.
+ * ANSWER_INVALID if there is no such server. `Buckets` declares what is in each bucket (see `BucketTypes`); `freshet gen` writes
+ * it. Then the compiler knows the types of values, and refuses names of buckets that do not exist.
+ *
+ * @example
+ * import { connect } from '@freshet/client'
+ *
+ * interface Buckets {
+ *   'shop/products': { name: string; price: number }
+ *   'shop/views': number // counters
+ * }
+ *
+ * const db = await connect<Buckets>('http://localhost:7700', { staleness: 500 })
+ * const tea = await db.bucket('shop/products').get('tea')
+ * console.log(tea?.name, tea?.price) // Tea 4
+ * db.close()
  */
-export async function connect<Buckets extends BucketTypes<Buckets> = Record<never, object>>(
+export async function connect<Buckets extends BucketTypes<Buckets> = AnyBuckets>(
   url: string,
   options: ConnectOptions = {},
 ): Promise<Database<Buckets>> {

@@ -19,7 +19,26 @@ export {
   type Version,
   type WriteAnswer,
 } from '@freshet/protocol'
-export type { Bucket, IdAndVersion, ListOptions, Page } from './buckets/bucket.js'
+export type {
+  Bucket,
+  CreateOptions,
+  IdAndVersion,
+  ListOptions,
+  Page,
+  PutOptions,
+  SettingsChange,
+} from './buckets/bucket.js'
+export type {
+  AnyBuckets,
+  BucketTypes,
+  CommitPartIn,
+  CommitReadIn,
+  CounterBucketName,
+  DropName,
+  KvBucketName,
+  ObjectBucketName,
+  ObjectIn,
+} from './buckets/bucket-types.js'
 export type { DropOptions } from './buckets/drop.js'
 export type { BytesInput, KvBucket, StoredBytes } from './buckets/kv-bucket.js'
 export type { JsonPatch, ObjectBucket, QueryResult } from './buckets/object-bucket.js'
@@ -30,7 +49,7 @@ export { connect } from './connect.js'
 export type { ConnectOptions } from './connect-options.js'
 export type { AddAnswer, TopCounter } from './counters/counter-bucket.js'
 export type { AddOptions, CounterSettings, Counters } from './counters/counters.js'
-export type { BucketTypes, CommitOptions, Database, DatabaseOutbox, TransactOptions } from './database.js'
+export type { CommitOptions, Database, DatabaseOutbox, TransactOptions } from './database.js'
 export type { Authorization } from './http/authorization.js'
 export type { Fetch } from './http/transport.js'
 export type { Comparison, Condition, FieldOf, Filter, QueryOptions, SortField } from './queries/query-options.js'

@@ -102,7 +102,19 @@ export interface FreshetErrorOptions {
   readonly details?: Readonly<Record<string, unknown>>
 }
 
-/** The one error that Freshet throws on purpose. Match on `code`, never on the text; what caused it is its `cause`. */
+/**
+ * The one error that Freshet throws on purpose. Match on `code`, never on the text; what caused it is its `cause`.
+ *
+ * @example
+ * import { FreshetError } from '@freshet/client'
+ *
+ * try {
+ *   await db.bucket('shop/products').put('tea', { name: 'Tea', price: 5 }, { ifVersion: 'absent' })
+ * } catch (error) {
+ *   if (error instanceof FreshetError && error.code === 'VERSION_CONFLICT') console.log('It exists.') // It exists.
+ *   else throw error
+ * }
+ */
 export class FreshetError extends Error {
   /** Stable, and listed in docs/errors.md. */
   readonly code: FreshetErrorCode

@@ -90,6 +90,7 @@ export interface ServerTime {
 
 /** `PUT /db/{ns}/{bucket}` and `GET` of it with `?settings`. */
 export interface BucketSettings {
+  /** What it holds: JSON objects, bytes (`kv`), or counters. */
   readonly kind: 'object' | 'kv' | 'counter'
   /** How long caches may keep its objects. Not together with `learn`. */
   readonly lifetimeMs?: number
@@ -101,8 +102,9 @@ export interface BucketSettings {
   readonly requireIdempotencyKey?: boolean
   /** For a bucket of counters: how many digits they have after the point; 0 unless given. */
   readonly decimals?: number
-  /** For a bucket of counters: the lowest and the highest value that any of them may have. */
+  /** For a bucket of counters: the lowest value that any of them may have. */
   readonly min?: number
+  /** For a bucket of counters: the highest value that any of them may have. */
   readonly max?: number
   /** The indexes that its objects can be found by; see docs/guides/queries.md. */
   readonly indexes?: readonly IndexDeclaration[]
@@ -130,6 +132,7 @@ export type JsonSchema = { readonly [keyword: string]: unknown }
 
 /** `x-reference` in a schema, on a string that holds the id of an object: the name of its bucket, or this. */
 export interface Reference {
+  /** The bucket of the object, such as `shop/customers`. */
   readonly bucket: string
   /** The object must exist when the reference is written, else 422. */
   readonly check?: boolean
@@ -190,6 +193,7 @@ export interface SchemaViolation {
   readonly path: string
   /** JSON pointer into it; empty for the object itself. */
   readonly at: string
+  /** What the schema says of that place, such as `have required property 'price'`. */
   readonly expected: string
 }
 
@@ -203,8 +207,11 @@ export interface TaskList {
  * bucket.
  */
 export interface Task {
+  /** As in `GET /tasks/{id}`. */
   readonly id: string
+  /** What it does with the objects. */
   readonly kind: 'check' | 'migration' | 'deletion'
+  /** The name of the bucket, such as `shop/products`. */
   readonly bucket: string
   /** The version of the schema that it applies; 0 if it applies none. */
   readonly schemaVersion: number
@@ -212,7 +219,9 @@ export interface Task {
   readonly name?: string
   /** The side that changes the objects. The server does all checking. */
   readonly by: 'server' | 'client'
+  /** Whether it is still running, and how it ended. */
   readonly state: 'running' | 'done' | 'failed' | 'cancelled'
+  /** What it is doing now, or was doing when it ended. */
   readonly phase: 'changing' | 'checking' | 'deleting'
   /** For a migration: objects with earlier versions than this must still be changed. */
   readonly from?: Position
@@ -224,6 +233,7 @@ export interface Task {
   readonly changed: number
   /** The last id looked at in this phase. */
   readonly after?: string
+  /** Why it failed. */
   readonly error?: { readonly message: string; readonly violations?: readonly SchemaViolation[] }
 }
 
@@ -272,11 +282,15 @@ export interface QueryAnswer<Value = unknown> extends ListPage<Value> {
 
 /** With `explain`: how the query is answered. */
 export interface QueryExplanation {
+  /** Which index is used, and how. */
   readonly plan: QueryPlan
-  /** How many objects were looked at, and how many of them are on this page. */
+  /** How many objects were looked at. */
   readonly examined: number
+  /** How many of them are on this page. */
   readonly found: number
+  /** The same version means the same result. */
   readonly version: Version
+  /** Only a change that carries one of these tags can change the result; absent: any change in the bucket. */
   readonly dependsOn?: readonly Tag[]
 }
 
@@ -363,8 +377,11 @@ export interface CommitAnswer {
 
 /** The answer to a PUT, POST, PATCH or DELETE of one object. */
 export interface WriteAnswer {
+  /** The id of the object that was written. */
   readonly id: string
+  /** The version that this write has given it. */
   readonly version: Version
+  /** The position of the write in the change log. */
   readonly position: Position
 }
 

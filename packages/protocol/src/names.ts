@@ -46,7 +46,8 @@ export function checkName(kind: 'namespace' | 'bucket', text: string): void {
 /** Throws NAME_INVALID unless `id` can name an object. */
 export function checkId(id: string): void {
   // JavaScript callers may pass anything, and `undefined` would be a valid id as text.
-  if (typeof id !== 'string') throw new TypeError(`An id must be a string, not ${id === null ? 'null' : typeof id}.`)
+  if (typeof id !== 'string')
+    throw new TypeError(`An id must be a string, not ${typeOf(id)}: pass String(id) for a number.`)
   if (PLAIN_ID.test(id)) return
   const reason = objectionToId(id)
   if (reason) throw new FreshetError('NAME_INVALID', `${quote(id)} cannot be an id: ${reason}.`)
@@ -73,14 +74,15 @@ function isWellFormed(text: string): boolean {
   }
 }
 
+const BUCKET_FORM = 'A bucket is named as namespace/bucket, such as shop/products'
+
 /** Splits `shop/products` and checks both names. */
 export function parseBucketName(text: string): { readonly namespace: string; readonly bucket: string } {
+  // JavaScript callers may pass anything.
+  if (typeof text !== 'string') throw new TypeError(`${BUCKET_FORM}, not ${typeOf(text)}.`)
   const [namespace = '', bucket = '', ...rest] = text.split('/')
   if (rest.length > 0 || bucket === '') {
-    throw new FreshetError(
-      'NAME_INVALID',
-      `A bucket is named as namespace/bucket, such as shop/products, not ${quote(text)}.`,
-    )
+    throw new FreshetError('NAME_INVALID', `${BUCKET_FORM}, not ${quote(text)}.`)
   }
   checkName('namespace', namespace)
   checkName('bucket', bucket)
@@ -154,6 +156,10 @@ function notCanonical(path: string, canonical?: string): FreshetError {
 }
 
 /** For messages: bounded, and without line breaks. */
+function typeOf(value: unknown): string {
+  return value === null ? 'null' : typeof value
+}
+
 function quote(text: string): string {
   return JSON.stringify(text.length > 80 ? `${text.slice(0, 80)}…` : text)
 }

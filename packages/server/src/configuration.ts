@@ -18,4 +18,5 @@ export {
   type LogFields,
   type LogLevel,
 } from './monitoring/log.js'
+export { flagOf, variableOf } from './settings/limits.js'
 export { DEFAULT_SETTINGS, type ServerSettings } from './settings/server-settings.js'

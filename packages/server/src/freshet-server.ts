@@ -196,7 +196,7 @@ class HttpServer implements FreshetServer {
     // Node would drop headers beyond its maximum, perhaps with a condition among them. Their bytes are bounded already.
     this.#server.maxHeadersCount = 0
     this.#server.on('request', handle).on('checkContinue', handle).on('checkExpectation', handle)
-    this.#server.on('clientError', answerBroken)
+    this.#server.on('clientError', (error, socket) => answerBroken(error, socket, parts.settings))
     this.#server.on('connect', (_request, socket) => refuseTunnel(socket))
   }
 

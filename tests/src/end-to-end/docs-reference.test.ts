@@ -7,7 +7,7 @@ import * as entities from '@freshet/client/entities'
 import * as sql from '@freshet/shards/client'
 import { buildSite } from '@freshet/site/dist/build-site.js'
 import { clientDoors } from '@freshet/site/dist/client-doors.js'
-import { clientReference, undocumented } from '@freshet/site/dist/client-reference.js'
+import { clientReference, undocumented, withoutExample } from '@freshet/site/dist/client-reference.js'
 import { type Door, readExports } from '@freshet/site/dist/read-exports.js'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { repository } from './doc-blocks.js'
@@ -46,9 +46,12 @@ describe('the page of the client', () => {
 
   test('explains each export and each method', () => {
     expect(undocumented(doors)).toEqual([])
+    expect(withoutExample(doors.filter(({ name }) => name.startsWith('@freshet/client')))).toEqual([])
     const page = read('reference/client.html')
     expect(page).toContain('<code>getMany(ids: readonly string[], options?: <a href="#readoptions">ReadOptions</a>)')
     expect(page).toContain('undefined for missing ones.')
+    const text = page.replaceAll(/<[^>]*>/g, '').replaceAll(/&(?:#39|#x27|apos);/g, "'")
+    expect(text).toContain("const [tea, jug] = await db.bucket('shop/products').getMany(['tea', 'jug'])")
     expect(page).not.toMatch(/readonly parts|#close|protected |DatabaseParts/)
   })
 
@@ -69,9 +72,56 @@ export interface Other { readonly a: string }
 `,
     })
     const found = readExports(planted, 'client')
-    expect(undocumented(found)).toEqual(['unsaid', 'Thing.grow', 'Other'])
+    expect(undocumented(found)).toEqual(['unsaid', 'Thing.grow', 'Other', 'Other.a'])
     expect(() => clientReference(found, new Set())).toThrow(
-      'Add doc comments in the code for unsaid, Thing.grow, Other.',
+      'Add doc comments in the code for unsaid, Thing.grow, Other, Other.a.',
+    )
+  })
+
+  test('is not generated while a function, an overload or a method has no example', () => {
+    const planted = plantPackage({
+      'index.ts': "export { shown, twice, unshown, Thing, type Kept } from './things.js'\n",
+      'things.ts': `/**
+ * Shown.
+ * @example
+ * shown()
+ */
+export function shown(): void {}
+/**
+ * By number.
+ * @example
+ * twice(1)
+ */
+export function twice(by: number): void
+/** By text. */
+export function twice(by: string): void
+export function twice(by: unknown): void { void by }
+/** Not shown. */
+export function unshown(): void {}
+/** A thing. */
+export class Thing {
+  /** Its size. */
+  readonly size: number = 1
+  /** Grows. */
+  grow(): void {}
+  /** For the package alone. @internal */
+  hidden(): void {}
+}
+/**
+ * What programs implement.
+ * @example
+ * const kept: Kept = { keep: () => undefined }
+ */
+export interface Kept {
+  /** Keeps it. */
+  keep(): void
+}
+`,
+    })
+    const found = readExports(planted, 'client')
+    expect(withoutExample(found)).toEqual(['twice', 'unshown', 'Thing.grow'])
+    expect(() => clientReference(found, new Set())).toThrow(
+      'Add an @example to the doc comments of twice, unshown, Thing.grow.',
     )
   })
 })

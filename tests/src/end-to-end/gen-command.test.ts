@@ -11,7 +11,7 @@ import { endFreshetProcesses, runFreshet } from './freshet-process.js'
 import { type MemoryServer, startMemoryServer } from './memory-server.js'
 
 const root = fileURLToPath(new URL('../../..', import.meta.url))
-const PROGRAM = `import { connect, type ObjectBucket } from '@freshet/client'
+const PROGRAM = `import { connect, type Counters, type KvBucket, type ObjectBucket } from '@freshet/client'
 import type { Buckets, Products, Reference } from './types.js'
 
 const db = await connect<Buckets>('http://localhost:7700')
@@ -21,6 +21,8 @@ export const supplier: Reference<'shop/suppliers'> | undefined = tea?.supplier
 await db.bucket('shop/products').put('mug', { name: 'Mug', price: 9, supplier: 'acme', tags: ['new'], made: { year: 2020 } })
 export const anything: ObjectBucket<Record<string, unknown>> = db.bucket('shop/others')
 export const named: ObjectBucket<Products> = db.bucket<Products>('shop/products')
+export const files: KvBucket = db.kv('shop/files')
+export const views: Counters = db.counter('shop/views')
 `
 const MISTAKES = [
   `export const text: string | undefined = tea?.price`,
@@ -28,6 +30,9 @@ const MISTAKES = [
   `await db.bucket('shop/products').put('mug', { name: 'Mug', price: 9, tags: ['old'] })`,
   `await db.bucket('shop/products').put('mug', { name: 'Mug', price: 9, colour: 'red' })`,
   `export const other: Reference<'shop/customers'> | undefined = tea?.supplier`,
+  `db.bucket('shop/product')`,
+  `db.bucket('shop/views')`,
+  `db.counter('shop/files')`,
 ]
 
 let folder: string
@@ -41,6 +46,7 @@ beforeAll(async () => {
   server = await startMemoryServer()
   db = await connect(server.url)
   await db.kv('shop/files').configure({})
+  await db.counter('shop/views').configure({})
   await db.bucket('shop/others').put('a', { a: 1 })
   await db.bucket('shop/products').configure({
     schema: {

@@ -26,6 +26,8 @@ import {
   type ValueKind,
 } from './value-kinds.js'
 
+export { flagOf, variableOf } from '@freshet/server/configuration'
+
 /** Which of several servers over one store trims its log is not an option: the command decides that. */
 type SettingOptions = Omit<ServerSettings, 'mayKeep'>
 
@@ -260,14 +262,4 @@ function setting<Name extends keyof SettingOptions, Value extends SettingOptions
   about: string,
 ): Option<Value> {
   return { about, kind, defaults: both(DEFAULT_SETTINGS[name] as Value) }
-}
-
-/** `log-level` */
-export function flagOf(name: string): string {
-  return name.replaceAll(/[A-Z]/g, letter => `-${letter.toLowerCase()}`)
-}
-
-/** `FRESHET_LOG_LEVEL` */
-export function variableOf(name: string): string {
-  return `FRESHET_${flagOf(name).replaceAll('-', '_').toUpperCase()}`
 }

@@ -2,7 +2,7 @@
 import { type Command, createCommand } from '../terminal/command.js'
 import { readGenLine } from './gen-line.js'
 
-const HELP = `freshet gen: prints TypeScript types from the schemas of all buckets
+const HELP = `freshet gen: prints a TypeScript type of all buckets, for the client
 
   freshet gen --url http://localhost:7700 --out src/schema.ts
   freshet gen --url http://localhost:7700 --out src/schema.ts --check     in CI: fails if the file is out of date

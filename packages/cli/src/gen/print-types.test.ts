@@ -59,6 +59,19 @@ describe('types from schemas', () => {
     expect(bodyOf(schema)).toBe(text)
   })
 
+  it('name buckets of counters and of bytes by what they hold', () => {
+    const text = printTypes([
+      { name: 'shop/views', kind: 'counter' },
+      { name: 'shop/images', kind: 'kv' },
+      { name: 'shop/others', kind: 'object' },
+    ])
+    expect(text).toContain(`export interface Buckets {
+  "shop/images": Uint8Array
+  "shop/others": Record<string, unknown>
+  "shop/views": number
+}`)
+  })
+
   it('do not depend on the order of buckets and fields', () => {
     const schema = { properties: { a: {}, b: {} }, required: ['a', 'b'] }
     const turned = { required: ['b', 'a'], properties: { b: {}, a: {} } }

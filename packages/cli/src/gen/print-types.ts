@@ -1,13 +1,15 @@
 /**
- * The file that `freshet gen` writes: a type for each bucket of objects, and one map of them all. The same schemas give the same
- * file.
+ * The file that `freshet gen` writes: a type for each bucket of objects, and one map of all buckets: `number` stands for counters,
+ * `Uint8Array` for bytes. The same schemas give the same file.
  */
-import type { JsonSchema } from '@freshet/protocol'
+import type { BucketSettings, JsonSchema } from '@freshet/protocol'
 import { commentText, isFieldList, isSchema, type TypeScope, typeText } from './type-text.js'
 
 export interface TypedBucket {
   /** As `shop/products`. */
   readonly name: string
+  /** By default it holds objects. */
+  readonly kind?: BucketSettings['kind']
   readonly schema?: JsonSchema
 }
 
@@ -19,18 +21,32 @@ export type Reference<Bucket extends string> = string & { readonly ' bucket'?: B
 
 export function printTypes(buckets: readonly TypedBucket[]): string {
   const sorted = [...buckets].sort((one, other) => (one.name < other.name ? -1 : 1))
-  const names = new TypeNames()
-  const wanted = sorted.map(({ name }) => pascal(name.slice(name.indexOf('/') + 1)))
-  const typed = sorted.map((bucket, i) => {
-    const isShared = wanted.filter(name => name === wanted[i]).length > 1
-    return { ...bucket, type: names.take(isShared ? pascal(bucket.name) : wanted[i]!) }
-  })
-  const types = typed.flatMap(({ type, schema }) => (schema === undefined ? [] : printSchema(type, schema, names)))
-  const entries = typed.map(({ name, type, schema }) => {
-    return `  ${JSON.stringify(name)}: ${schema === undefined ? 'Record<string, unknown>' : type}\n`
-  })
+  const typeNames = new TypeNames()
+  const types = namedTypes(sorted, typeNames)
+  const printed = sorted.flatMap(({ name, schema }) =>
+    schema === undefined ? [] : printSchema(types.get(name)!, schema, typeNames),
+  )
+  const entries = sorted.map(bucket => `  ${JSON.stringify(bucket.name)}: ${contentsOf(bucket, types)}\n`)
   const map = `/** What is in each bucket: connect<Buckets>(url). */\nexport interface Buckets {\n${entries.join('')}}\n`
-  return [HEAD, ...types, map].join('\n')
+  return [HEAD, ...printed, map].join('\n')
+}
+
+/** The names of the types of objects, by bucket. */
+function namedTypes(sorted: readonly TypedBucket[], names: TypeNames): ReadonlyMap<string, string> {
+  const buckets = sorted.filter(({ kind = 'object' }) => kind === 'object').map(({ name }) => name)
+  const wanted = buckets.map(name => pascal(name.slice(name.indexOf('/') + 1)))
+  return new Map(
+    buckets.map((name, i) => {
+      const isShared = wanted.filter(other => other === wanted[i]).length > 1
+      return [name, names.take(isShared ? pascal(name) : wanted[i]!)]
+    }),
+  )
+}
+
+function contentsOf({ name, kind, schema }: TypedBucket, types: ReadonlyMap<string, string>): string {
+  if (kind === 'counter') return 'number'
+  if (kind === 'kv') return 'Uint8Array'
+  return schema === undefined ? 'Record<string, unknown>' : types.get(name)!
 }
 
 /** The type of a bucket, and those that it refers to within its schema. */
@@ -60,7 +76,7 @@ function printOne(type: string, schema: unknown, scope: TypeScope): string {
 
 /** Gives each type a name of its own, different from those that the file defines itself. */
 class TypeNames {
-  readonly #taken = new Set(['Buckets', 'Reference', 'Record'])
+  readonly #taken = new Set(['Buckets', 'Reference', 'Record', 'Uint8Array'])
 
   take(name: string): string {
     let free = name

@@ -41,14 +41,13 @@ async function check(path: string, text: string, url: string): Promise<number> {
   return 1
 }
 
-/** The buckets of objects; buckets of bytes have no types. */
 async function readBuckets(url: string): Promise<readonly TypedBucket[]> {
   const { namespaces } = (await callServer<NamespaceList>(url, 'GET', '/db')).body
   const found: TypedBucket[] = []
   for (const namespace of namespaces) {
     const { buckets } = (await callServer<BucketList>(url, 'GET', `/db/${namespace}`)).body
     for (const { bucket, kind, schema } of buckets) {
-      if (kind === 'object') found.push({ name: `${namespace}/${bucket}`, ...(schema === undefined ? {} : { schema }) })
+      found.push({ name: `${namespace}/${bucket}`, kind, ...(schema === undefined ? {} : { schema }) })
     }
   }
   return found

@@ -27,34 +27,50 @@ import type { Facts } from './stored.js'
 
 /** Bounds of a list, by id: `from` and `prefix` are inclusive, `to` and `after` exclusive. */
 export interface ListOptions extends ReadOptions {
-  /** At most how many; for `list`, in each request. The server has its own limit. */
+  /** At most how many objects; for `list`, in each request. The server has its own limit, 1000 by default. */
   readonly limit?: number
+  /** Only ids after this one: the `next` of the previous page. */
   readonly after?: string
+  /** Only this id and those after it. */
   readonly from?: string
+  /** Only ids before this one. */
   readonly to?: string
+  /** Only ids that begin with this. */
   readonly prefix?: string
 }
 
 /** A part of what a bucket holds or a query finds, and where the next part begins. */
 export interface Page<Value> {
+  /** The objects of this page, in order. */
   readonly items: readonly Value[]
   /** Pass it as `after` to get the next page; undefined on the last. */
   readonly next: string | undefined
+  /** Which cache or server answered. */
   readonly served: Served
 }
 
 /** An object without its value. */
 export interface IdAndVersion {
+  /** The id of the object in its bucket. */
   readonly id: string
+  /** Grows with every write of the object. */
   readonly version: Version
 }
 
 /** Changes to the settings of a bucket: given settings are set, null removes one, all others stay. */
 export type SettingsChange = { readonly [Name in keyof BucketChange]?: BucketChange[Name] | null }
 
-/** `id`: use this id instead of one that the server generates. */
+/** Options of `create`. */
 export interface CreateOptions extends WriteOptions {
+  /** Use this id instead of one that the server generates. */
   readonly id?: string
+  /** For bytes: what they are, such as `image/png`. */
+  readonly contentType?: string
+}
+
+/** Options of `put`. */
+export interface PutOptions extends WriteOptions {
+  /** For bytes: what they are, such as `image/png`. */
   readonly contentType?: string
 }
 
@@ -67,7 +83,7 @@ export interface BucketParts {
 const IDS_LENGTH_MAX = 1800
 const IDS_MAX = 100
 
-/** What buckets of objects and of bytes have in common. */
+/** What buckets of objects and of bytes have in common. Get one with `db.bucket(name)` or `db.kv(name)`. */
 export abstract class Bucket<Value, Input> {
   readonly #parts: BucketParts
   /** Such as `shop/products`. */
@@ -99,12 +115,25 @@ export abstract class Bucket<Value, Input> {
     return this.#parts.writer
   }
 
-  /** The path of an object in this bucket. Throws NAME_INVALID. */
+  /**
+   * The path of an object in URLs. Throws NAME_INVALID.
+   *
+   * @example
+   * console.log(db.bucket('shop/products').pathOf('green tea')) // /db/shop/products/green%20tea
+   */
   pathOf(id: string): Path {
     return pathInBucket(this.path, id)
   }
 
-  /** Reads an object; undefined if it does not exist. */
+  /**
+   * Reads an object; undefined if it does not exist. The nearest cache may answer; `read` says how fresh the answer must be.
+   *
+   * @example
+   * const tea = await db.bucket('shop/products').get('tea')
+   * console.log(tea?.name, tea?.price) // Tea 4
+   *
+   * const now = await db.bucket('shop/products').get('tea', { read: 'current' }) // asks the server
+   */
   async get(id: string, options: ReadOptions = {}): Promise<Value | undefined> {
     const request = objectRequest(this.pathOf(id), this.as)
     const result = this.#parts.reader.fromMemory(request, options) ?? (await this.#parts.reader.read(request, options))
@@ -113,9 +142,14 @@ export abstract class Bucket<Value, Input> {
 
   /**
    * Reads several objects, in the order of `ids`; undefined for missing ones. Each is as fresh as promised; they may be from
-   * different states.
+   * different states. A few requests fetch all of them, however many there are.
+   *
+   * @example
+   * const [tea, jug] = await db.bucket('shop/products').getMany(['tea', 'jug'])
+   * console.log(tea?.price, jug) // 4 undefined
    */
   async getMany(ids: readonly string[], options: ReadOptions = {}): Promise<(Value | undefined)[]> {
+    checkIds(ids)
     const found = new Map<string, Value | undefined>()
     const missing: string[] = []
     for (const id of new Set(ids)) {
@@ -128,7 +162,18 @@ export abstract class Bucket<Value, Input> {
     return ids.map(id => found.get(id))
   }
 
-  /** Reads one page of the bucket, from one state. */
+  /**
+   * Reads one page of the bucket, in the order of ids and from one state. `list` reads all pages.
+   *
+   * @example
+   * const products = db.bucket('shop/products')
+   * const first = await products.page({ limit: 1 })
+   * console.log(first.items.map(({ name }) => name)) // [ 'Mug' ]
+   * if (first.next) {
+   *   const second = await products.page({ limit: 1, after: first.next })
+   *   console.log(second.items.map(({ name }) => name)) // [ 'Tea' ]
+   * }
+   */
   async page(options: ListOptions = {}): Promise<Page<Value>> {
     const { page, result } = await this.#readPage(options, true)
     const items = page.items.map(({ id, version, value }) =>
@@ -139,12 +184,24 @@ export abstract class Bucket<Value, Input> {
 
   /**
    * Reads the whole bucket, page by page. Each page is as fresh as promised when it is read, so together they are not one state.
+   *
+   * @example
+   * for await (const product of db.bucket('shop/products').list({ prefix: 't' })) {
+   *   console.log(product.id, product.price) // tea 4
+   * }
    */
   list(options: ListOptions = {}): AsyncGenerator<Value, void, undefined> {
     return allItems(part => this.page(part), options)
   }
 
-  /** Like `list`, without the values. */
+  /**
+   * Like `list`, without the values.
+   *
+   * @example
+   * for await (const { id, version } of db.bucket('shop/products').ids({ from: 'n' })) {
+   *   console.log(id, version > 0) // tea true
+   * }
+   */
   ids(options: ListOptions = {}): AsyncGenerator<IdAndVersion, void, undefined> {
     return allItems(async part => {
       const { items, next } = (await this.#readPage(part, false)).page
@@ -152,18 +209,31 @@ export abstract class Bucket<Value, Input> {
     }, options)
   }
 
-  /** Replaces or creates an object. */
-  async put(
-    id: string,
-    input: Input,
-    options: WriteOptions & { readonly contentType?: string } = {},
-  ): Promise<WriteAnswer> {
+  /**
+   * Replaces or creates an object. With `ifVersion`, only if the object still has that version; otherwise it throws
+   * VERSION_CONFLICT, and nothing is written.
+   *
+   * @example
+   * const products = db.bucket('shop/products')
+   * await products.put('jug', { name: 'Jug', price: 12 })
+   *
+   * const tea = await products.get('tea')
+   * if (tea) await products.put('tea', { ...tea, price: 5 }, { ifVersion: tea.version })
+   * console.log((await products.get('tea'))?.price) // 5
+   */
+  async put(id: string, input: Input, options: PutOptions = {}): Promise<WriteAnswer> {
     const { body, contentType } = this.encode(input, options.contentType)
     return this.change('PUT', id, options, body, contentType)
   }
 
   /**
    * Creates an object, under an id that the server generates or under the one given. Throws VERSION_CONFLICT if the id is in use.
+   *
+   * @example
+   * const { id } = await db.bucket('shop/orders').create({ product: 'tea', pieces: 2 })
+   * console.log(await db.bucket('shop/orders').get(id)) // { product: 'tea', pieces: 2 }
+   *
+   * await db.bucket('shop/orders').create({ product: 'mug', pieces: 1 }, { id: 'order-7' })
    */
   async create(input: Input, options: CreateOptions = {}): Promise<WriteAnswer> {
     const { id: given } = options
@@ -177,7 +247,13 @@ export abstract class Bucket<Value, Input> {
     return answer
   }
 
-  /** Deletes an object; undefined if there was nothing to delete. */
+  /**
+   * Deletes an object; undefined if there was nothing to delete.
+   *
+   * @example
+   * const deleted = await db.bucket('shop/products').delete('mug')
+   * console.log(deleted?.id, await db.bucket('shop/products').get('mug')) // mug undefined
+   */
   async delete(id: string, options: WriteOptions = {}): Promise<WriteAnswer | undefined> {
     try {
       return await this.change('DELETE', id, options)
@@ -187,7 +263,13 @@ export abstract class Bucket<Value, Input> {
     }
   }
 
-  /** The settings of the bucket; undefined if it does not exist. */
+  /**
+   * The settings of the bucket; undefined if it does not exist. For admins, on a server with rules.
+   *
+   * @example
+   * const settings = await db.bucket('shop/products').settings()
+   * console.log(settings?.kind, settings?.lifetimeMs ?? 'the lifetime of the server') // object the lifetime of the server
+   */
   async settings(options: Omit<ReadOptions, 'read'> = {}): Promise<BucketSettingsAnswer | undefined> {
     // No cache may store the answer, and the server answers as of the end of the log, so there is nothing to check.
     const result = await this.reader.read(listRequest(this.path, { settings: '' }), { ...options, read: 'any' })
@@ -197,6 +279,14 @@ export abstract class Bucket<Value, Input> {
   /**
    * Changes the settings of the bucket; creates it if needed. Settings that are not given stay; null removes one.
    * Throws SCHEMA_INVALID, SCHEMA_MISFIT. If the answer has a `task`, the rest happens in the background.
+   *
+   * @example
+   * await db.bucket('shop/products').configure({
+   *   lifetimeMs: 10_000, // caches keep its objects for ten seconds
+   *   indexes: [{ name: 'by-category', fields: ['category', 'price'] }],
+   *   schema: { required: ['name', 'price'], properties: { price: { type: 'number', minimum: 0 } } },
+   * })
+   * await db.bucket('shop/products').configure({ schema: null }) // removes the schema and keeps the rest
    */
   async configure(settings: SettingsChange, options: Omit<WriteOptions, 'ifVersion'> = {}): Promise<BucketAnswer> {
     for (const [name, value] of Object.entries(settings)) if (value !== undefined) checkStorable(value, name)
@@ -290,6 +380,11 @@ function conditionOf({ ifVersion }: WriteOptions): Record<string, string> {
   )
 }
 
+/** JavaScript callers may pass one id, whose characters would be taken for ids. */
+export function checkIds(ids: unknown): void {
+  if (!Array.isArray(ids)) throw new TypeError('getMany takes a list of ids. Use get for one id.')
+}
+
 /** Throws OPTIONS_INVALID. */
 export function checkCreates({ ifVersion = 'absent' }: WriteOptions): void {
   if (ifVersion === 'absent' || ifVersion === 0) return
@@ -325,5 +420,8 @@ function readPage({ body, served }: ReadResult): ListPage {
   } catch {
     // Not JSON: reported below.
   }
-  throw new FreshetError('ANSWER_INVALID', 'The server returned something that is not a list.')
+  throw new FreshetError(
+    'ANSWER_INVALID',
+    'The server returned something that is not a list. Check for proxies on the way to the server.',
+  )
 }

@@ -18,7 +18,7 @@ import type { Transport } from '../http/transport.js'
 import type { WriteOptions } from '../writing/write.js'
 import type { Writer } from '../writing/writer.js'
 
-/** `signal` and `timeoutMs` end the waiting; the server continues the deletion. */
+/** Options of `db.drop`: `signal` and `timeoutMs` end the waiting; the server continues the deletion. */
 export type DropOptions = Omit<WriteOptions, 'ifVersion'>
 
 export interface DropParts {

@@ -7,18 +7,30 @@ import type { Facts } from './stored.js'
 
 /** Bytes that were read, with their version and their source. */
 export interface StoredBytes {
+  /** The id of the bytes in their bucket. */
   readonly id: string
+  /** Grows with every write. Pass it as `ifVersion` to replace exactly these bytes. */
   readonly version: Version
+  /** What they are, such as `image/png`. */
   readonly contentType: string
   /** The caller's own copy, to keep or to change. */
   readonly bytes: Uint8Array<ArrayBuffer>
+  /** Which cache or server answered. */
   readonly served: Served
 }
 
 /** What can be written to a bucket of bytes. Text is stored as UTF-8. */
 export type BytesInput = Uint8Array | ArrayBuffer | string
 
-/** A bucket of bytes, each with its content type: `db.kv('shop/images')`. */
+/**
+ * A bucket of bytes, each with its content type: `db.kv('shop/images')`.
+ *
+ * @example
+ * const images = db.kv('shop/images')
+ * await images.put('mug.svg', '<svg/>', { contentType: 'image/svg+xml' })
+ * const image = await images.get('mug.svg')
+ * if (image) console.log(image.contentType, new TextDecoder().decode(image.bytes)) // image/svg+xml <svg/>
+ */
 export class KvBucket extends Bucket<StoredBytes, BytesInput> {
   protected readonly kind = 'kv'
   protected readonly as = 'bytes'
@@ -39,7 +51,9 @@ export class KvBucket extends Bucket<StoredBytes, BytesInput> {
       return { body: new TextEncoder().encode(input), contentType: contentType ?? 'text/plain; charset=utf-8' }
     }
     if (!(input instanceof Uint8Array) && !(input instanceof ArrayBuffer)) {
-      throw new TypeError('A kv bucket holds bytes: pass a Uint8Array, an ArrayBuffer or a string.')
+      throw new TypeError(
+        'A kv bucket holds bytes: pass a Uint8Array, an ArrayBuffer or a string. Use db.bucket() for objects.',
+      )
     }
     return { body: new Uint8Array(input), contentType: contentType ?? 'application/octet-stream' }
   }

@@ -31,7 +31,12 @@ export class ObjectBucket<T extends object> extends Bucket<Stored<T>, T> {
   readonly #queried: QueriedBucket = { path: this.path, reader: this.reader, pathOf: id => this.pathOf(id) }
 
   /**
-   * JSON merge patch (RFC 7396): given fields are replaced, null removes one. Throws OBJECT_NOT_FOUND if there is no such object.
+   * Changes some fields of an object: given fields are replaced, null removes one (JSON merge patch, RFC 7396). Throws
+   * OBJECT_NOT_FOUND if there is no such object.
+   *
+   * @example
+   * await db.bucket('shop/products').patch('tea', { price: 5, category: null })
+   * console.log(await db.bucket('shop/products').get('tea')) // { name: 'Tea', price: 5 }
    */
   async patch(id: string, patch: JsonPatch<T>, options: WriteOptions = {}): Promise<WriteAnswer> {
     return this.change('PATCH', id, options, toJson(patch), 'application/merge-patch+json')
@@ -40,11 +45,22 @@ export class ObjectBucket<T extends object> extends Bucket<Stored<T>, T> {
   /**
    * One page of the objects that match `where`, from one state. A result is as fresh as the read of an object, and caches may
    * answer it. Throws QUERY_INVALID if the query cannot be understood, QUERY_TOO_BROAD if it needs an index.
+   *
+   * @example
+   * const { items } = await db.bucket('shop/products').query({ where: { price: { $lt: 5 } }, sort: '-price', limit: 10 })
+   * console.log(items.map(({ id }) => id)) // [ 'tea' ]
    */
   async query(
     options: QueryOptions<T> & { readonly fields?: undefined },
     reading?: ReadOptions,
   ): Promise<QueryResult<Stored<T>>>
+  /**
+   * The same with only some `fields` of each object.
+   *
+   * @example
+   * const { items } = await db.bucket('shop/products').query({ where: { price: { $lt: 5 } }, fields: ['name'] })
+   * console.log(items) // [ { name: 'Tea' } ]
+   */
   async query(options: QueryOptions<T>, reading?: ReadOptions): Promise<QueryResult<Stored<Partial<T>>>>
   async query(options: QueryOptions<T>, reading: ReadOptions = {}): Promise<QueryResult<Stored<T>>> {
     const { readQuery } = await import('../queries/read-query.js')
@@ -55,17 +71,39 @@ export class ObjectBucket<T extends object> extends Bucket<Stored<T>, T> {
     return { items, next: answer.next, served: result.served, dependsOn: answer.dependsOn }
   }
 
-  /** All objects that match `where`, page by page. Each page is as fresh as promised; together they are not one state. */
+  /**
+   * All objects that match `where`, page by page. Each page is as fresh as promised; together they are not one state.
+   *
+   * @example
+   * for await (const product of db.bucket('shop/products').queryAll({ where: { category: 'drinks' } })) {
+   *   console.log(product.id, product.price) // tea 4
+   * }
+   */
   queryAll(
     options: QueryOptions<T> & { readonly fields?: undefined },
     reading?: ReadOptions,
   ): AsyncGenerator<Stored<T>, void, undefined>
+  /**
+   * The same with only some `fields` of each object.
+   *
+   * @example
+   * for await (const product of db.bucket('shop/products').queryAll({ sort: '-price', fields: ['name'] })) {
+   *   console.log(product.id, product.name) // mug Mug
+   *   break // the rest is not fetched
+   * }
+   */
   queryAll(options: QueryOptions<T>, reading?: ReadOptions): AsyncGenerator<Stored<Partial<T>>, void, undefined>
   queryAll(options: QueryOptions<T>, reading?: ReadOptions): AsyncGenerator<Stored<Partial<T>>, void, undefined> {
     return allItems(part => this.query(part, reading), options)
   }
 
-  /** How the server executes a query: which index it uses, and how many objects it examines. */
+  /**
+   * How the server executes a query: which index it uses, and how many objects it examines. For admins, on a server with rules.
+   *
+   * @example
+   * const { plan, examined, found } = await db.bucket('shop/products').explain({ where: { category: 'drinks' } })
+   * console.log(plan.index, examined, found) // undefined 2 1
+   */
   async explain(options: QueryOptions<T>, reading: ReadOptions = {}): Promise<QueryExplanation> {
     const { explainQuery } = await import('../queries/read-query.js')
     return explainQuery(this.#queried, { ...options, ...reading })
@@ -100,7 +138,9 @@ export function toJson(value: unknown): string {
     checkStorable(value, 'the value')
     return text
   }
-  throw new TypeError(`An object bucket holds objects, not ${value === null ? 'null' : typeof value}.`)
+  throw new TypeError(
+    `An object bucket holds objects, not ${value === null ? 'null' : typeof value}. Use db.counter() for numbers, db.kv() for text or bytes.`,
+  )
 }
 
 function notAnObject(path: string, cause?: unknown): FreshetError {

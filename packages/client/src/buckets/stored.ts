@@ -10,7 +10,9 @@ import type { Served } from '../reading/served.js'
 
 /** The facts about a stored value besides the value itself. */
 export interface Facts {
+  /** The id of the object in its bucket. */
   readonly id: string
+  /** Grows with every write of the object. Pass it as `ifVersion` to replace exactly what was read. */
   readonly version: Version
   /** Where it came from. */
   readonly served: Served
@@ -39,16 +41,35 @@ export function factsOf(stored: object): Facts {
   return hidden.get(stored) ?? (stored as Facts)
 }
 
-/** The version of what a read returned, even if it has a field of that name. */
+/**
+ * The version of what a read returned, even if it has a field of that name.
+ *
+ * @example
+ * import { versionOf } from '@freshet/client'
+ *
+ * const tea = await db.bucket('shop/products').get('tea')
+ * if (tea) await db.bucket('shop/products').put('tea', { ...tea, price: 5 }, { ifVersion: versionOf(tea) })
+ */
 export function versionOf(stored: object): Version {
-  const version = hidden.get(stored)?.version ?? (stored as Partial<Facts>).version
-  if (version !== undefined) return version
-  throw new TypeError('versionOf takes the value that a read returned, not a copy of it.')
+  return factOf(stored, 'version')
 }
 
-/** The id of what a read returned, even if it has a field of that name. */
+/**
+ * The id of what a read returned, even if it has a field of that name.
+ *
+ * @example
+ * import { idOf } from '@freshet/client'
+ *
+ * const { items } = await db.bucket('shop/products').page()
+ * console.log(items.map(idOf)) // [ 'mug', 'tea' ]
+ */
 export function idOf(stored: object): string {
-  const id = hidden.get(stored)?.id ?? (stored as Partial<Facts>).id
-  if (id !== undefined) return id
-  throw new TypeError('idOf takes the value that a read returned, not a copy of it.')
+  return factOf(stored, 'id')
+}
+
+function factOf<Name extends 'id' | 'version'>(stored: object, name: Name): Facts[Name] {
+  // JavaScript callers may pass what a read of a missing object returned.
+  const fact = (factsOf(stored) as Facts | undefined)?.[name]
+  if (fact !== undefined) return fact
+  throw new TypeError(`${name}Of takes the value that a read returned, not a copy of it: { ...value } has no ${name}.`)
 }

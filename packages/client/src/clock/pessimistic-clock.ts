@@ -12,7 +12,9 @@ export type Clock = () => number
 
 /** The two clocks of a platform, neither of which is good enough by itself. */
 export interface ClockSources {
+  /** As `performance.now()`: it may stand still while the machine sleeps. */
   readonly performanceMs: () => number
+  /** As `Date.now()`: it may be set back. */
   readonly dateMs: () => number
 }
 
@@ -20,7 +22,18 @@ const PLATFORM: ClockSources = { performanceMs: () => performance.now(), dateMs:
 const DIVERGENCE_MS_MAX = 2
 const STEP_MS_MIN = 1e-4
 
-/** The default clock of `connect`: it advances by whichever of the two advanced more. */
+/**
+ * The default clock of `connect`: it advances by whichever of the two advanced more. Replace its sources in tests.
+ *
+ * @example
+ * import { connect, createPessimisticClock } from '@freshet/client'
+ *
+ * let nowMs = 0
+ * const clock = createPessimisticClock({ performanceMs: () => nowMs, dateMs: () => nowMs })
+ * const db = await connect('http://localhost:7700', { clock })
+ * nowMs += 60_000 // what the session knows is a minute old now
+ * db.close()
+ */
 export function createPessimisticClock({ performanceMs, dateMs }: ClockSources = PLATFORM): Clock {
   let anchorMs = 0
   let anchorPerformanceMs = performanceMs()

@@ -22,7 +22,9 @@ export interface AddAnswer extends WriteAnswer {
 
 /** One of the largest counters of a bucket. */
 export interface TopCounter {
+  /** The id of the counter in its bucket. */
   readonly id: string
+  /** The value of the counter. */
   readonly value: number
 }
 
@@ -92,5 +94,7 @@ export class CounterBucket extends Bucket<number, number> {
 
 function checked(value: number): number {
   if (Number.isFinite(value)) return value
-  throw new TypeError(`A counter takes a number, not ${typeof value === 'number' ? value : typeof value}.`)
+  throw new TypeError(
+    `A counter takes a finite number, not ${typeof value === 'number' ? value : typeof value}. Convert text with Number(text).`,
+  )
 }

@@ -48,7 +48,8 @@ export function declarationOf(type: unknown): Declaration {
 }
 
 export function declarationOfEntity(entity: object): Declaration {
-  if (typeof entity !== 'object' || entity === null) throw new TypeError('An entity is an object.')
+  if (typeof entity !== 'object' || entity === null)
+    throw new TypeError('An entity must be an object of a declared class.')
   return declarationOf((Object.getPrototypeOf(entity) as { constructor?: unknown } | null)?.constructor)
 }
 
@@ -58,5 +59,7 @@ export function callHook(declaration: Declaration, name: keyof Hooks<object>, en
   if (typeof (result as { then?: unknown } | undefined)?.then !== 'function') return
   // Nothing awaits the promise; the failure is reported here.
   Promise.resolve(result).catch(() => undefined)
-  throw new TypeError(`${name} of ${declaration.bucket} is async. Hooks must be synchronous.`)
+  throw new TypeError(
+    `${name} of ${declaration.bucket} is async. Hooks must be synchronous: await before you call the manager.`,
+  )
 }

@@ -73,7 +73,9 @@ function storedReference(value: unknown, targets: Targets<object>, place: string
   const types = targets()
   const allowed = (Array.isArray(types) ? types : [types]).map(type => declarationOf(type).bucket)
   if (!allowed.includes(bucket))
-    throw new TypeError(`${place} refers to ${bucket}, but was declared for ${allowed.join(', ')}.`)
+    throw new TypeError(
+      `${place} refers to ${bucket}, but was declared for ${allowed.join(', ')}. Add the class to references.`,
+    )
   return Array.isArray(types) ? objectKey({ ...parseBucketName(bucket), id }) : id
 }
 

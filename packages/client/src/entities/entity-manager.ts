@@ -40,13 +40,27 @@ export interface EntityManagerOptions {
 
 /** Options of `persist`. */
 export interface PersistOptions {
-  /** The id of the new entity; default: a new one of the server's form. */
+  /** The id of the new entity; default: a new one, as the server generates them. */
   readonly id?: string
 }
 
 /**
  * Creates a manager without entities. Finding an entity again returns the same object; another manager returns its own
  * objects.
+ *
+ * @example
+ * import { connect } from '@freshet/client'
+ * import { createEntityManager, entity } from '@freshet/client/entities'
+ *
+ * const Roaster = entity<{ name: string; city: string }>('shop/roasters')
+ * const db = await connect('http://localhost:7700')
+ * const em = createEntityManager(db)
+ * await em.persist(new Roaster({ name: 'Ann', city: 'Kingston' }), { id: 'ann' })
+ * await em.flush()
+ *
+ * const ann = await em.find(Roaster, 'ann')
+ * console.log(ann?.city, ann === (await em.find(Roaster, 'ann'))) // Kingston true
+ * db.close()
  */
 export function createEntityManager(db: Database, options: EntityManagerOptions = {}): EntityManager {
   return new EntityManager(db, databaseSource(db), options)
@@ -77,13 +91,27 @@ export class EntityManager {
     this.#options = options
   }
 
-  /** The entity with this id: always the same object, until it is detached. Undefined if it does not exist or was removed. */
+  /**
+   * The entity with this id: always the same object, until it is detached. Undefined if it does not exist or was removed.
+   *
+   * @example
+   * const coffee = await em.find(Coffee, 'finest')
+   * if (coffee) coffee.price = 5 // the next flush writes it
+   * await em.flush()
+   * console.log((await db.bucket('shop/coffees').get('finest'))?.price) // 5
+   */
   async find<T extends object>(type: EntityClass<T>, id: string, options: ReadOptions = {}): Promise<T | undefined> {
     const [entity] = await this.findMany(type, [id], options)
     return entity
   }
 
-  /** Finds several entities, in the order of `ids`; those that are not managed yet are read in one request. */
+  /**
+   * Finds several entities, in the order of `ids`; those that are not managed yet are read in one request.
+   *
+   * @example
+   * const [finest, unknown] = await em.findMany(Coffee, ['finest', 'unknown'])
+   * console.log(finest?.name, unknown) // Arabica Finest undefined
+   */
   async findMany<T extends object>(
     type: EntityClass<T>,
     ids: readonly string[],
@@ -99,6 +127,10 @@ export class EntityManager {
   /**
    * The stored entities of the class's bucket, in the order of their ids, at most `limit`. Managed entities are returned as they
    * are, removed ones are left out, and new ones that were not flushed are not included.
+   *
+   * @example
+   * const coffees = await em.list(Coffee, { limit: 10 })
+   * console.log(coffees.map(({ name }) => name)) // [ 'Arabica', 'Arabica Finest' ]
    */
   async list<T extends object>(type: EntityClass<T>, options: ListOptions = {}): Promise<T[]> {
     const declaration = declarationOf(type)
@@ -111,12 +143,27 @@ export class EntityManager {
     )
   }
 
-  /** A reference to the entity with this id, without loading it or checking that it exists. */
+  /**
+   * A reference to the entity with this id, without loading it or checking that it exists.
+   *
+   * @example
+   * const selection = new Coffee('Selection', 6, em.reference(Coffee, 'arabica'))
+   * await em.persist(selection)
+   * await em.flush()
+   * console.log((await selection.parent?.get())?.name) // Arabica
+   */
   reference<T extends object>(type: EntityClass<T>, id: string): Reference<T> {
     return this.#refer(declarationOf(type), id) as Reference<T>
   }
 
-  /** Makes a new or removed entity managed. It has its id when this resolves; the next flush stores it. */
+  /**
+   * Makes a new or removed entity managed. It has its id when this resolves; the next flush stores it.
+   *
+   * @example
+   * await em.persist(new Coffee('Robusta', 3, null), { id: 'robusta' })
+   * await em.flush()
+   * console.log((await db.bucket('shop/coffees').get('robusta'))?.name) // Robusta
+   */
   async persist(entity: object, { id }: PersistOptions = {}): Promise<void> {
     return this.#change(() => this.#context.persist(entity, id))
   }
@@ -124,6 +171,12 @@ export class EntityManager {
   /**
    * Marks an entity as removed: the next flush deletes it, and the entities it cascades to, which are loaded for that. A new
    * entity is left alone.
+   *
+   * @example
+   * const coffee = await em.find(Coffee, 'finest')
+   * if (coffee) await em.remove(coffee)
+   * await em.flush()
+   * console.log(await db.bucket('shop/coffees').get('finest')) // undefined
    */
   async remove(entity: object): Promise<void> {
     return this.#change(async () => {
@@ -139,22 +192,54 @@ export class EntityManager {
   /**
    * Returns the managed entity, with all the fields of this one, which itself stays detached. The change builds on the version of
    * the detached entity: if another client has changed it since, the flush fails. Nothing is read.
+   *
+   * @example
+   * const coffee = await em.find(Coffee, 'finest')
+   * await em.clear() // the form on the page keeps the detached entity
+   * if (coffee) {
+   *   coffee.price = 5
+   *   const managed = await em.merge(coffee)
+   *   await em.flush()
+   *   console.log(managed.price, managed === coffee) // 5 false
+   * }
    */
   async merge<T extends object>(entity: T): Promise<T> {
     return this.#change(() => this.#context.merge(entity) as T)
   }
 
-  /** Stops managing an entity; its changes that were not flushed are not written. */
+  /**
+   * Stops managing an entity; its changes that were not flushed are not written.
+   *
+   * @example
+   * const coffee = await em.find(Coffee, 'finest')
+   * if (coffee) await em.detach(coffee)
+   * console.log(coffee === (await em.find(Coffee, 'finest'))) // false
+   */
   async detach(entity: object): Promise<void> {
     return this.#change(() => this.#context.detach(entity))
   }
 
-  /** Detaches everything. */
+  /**
+   * Detaches everything. Changes that were not flushed are not written.
+   *
+   * @example
+   * const before = await em.find(Coffee, 'finest')
+   * await em.clear()
+   * console.log(before === (await em.find(Coffee, 'finest'))) // false
+   */
   async clear(): Promise<void> {
     return this.#change(() => this.#context.clear())
   }
 
-  /** Sets the entity's fields to what is stored now. Throws OBJECT_NOT_FOUND if nothing is stored. */
+  /**
+   * Sets the entity's fields to what is stored now. Throws OBJECT_NOT_FOUND if nothing is stored.
+   *
+   * @example
+   * const coffee = await em.find(Coffee, 'finest')
+   * await db.bucket('shop/coffees').patch('finest', { price: 7 }) // another client
+   * if (coffee) await em.refresh(coffee)
+   * console.log(coffee?.price) // 7
+   */
   async refresh(entity: object, options: ReadOptions = {}): Promise<void> {
     return this.#change(async () => {
       const { declaration, id } = this.#context.managed(entity)
@@ -164,12 +249,31 @@ export class EntityManager {
     })
   }
 
-  /** The next flush also fails if another client has changed this entity, even if it is not changed here. */
+  /**
+   * The next flush also fails if another client has changed this entity, even if it is not changed here.
+   *
+   * @example
+   * const [arabica, finest] = await em.findMany(Coffee, ['arabica', 'finest'])
+   * if (arabica && finest) {
+   *   await em.lock(arabica) // the new price is right only if this one is still the same
+   *   finest.price = 2 * arabica.price
+   *   await em.flush()
+   *   console.log(finest.price) // 6
+   * }
+   */
   async lock(entity: object): Promise<void> {
     return this.#change(() => this.#context.lock(entity))
   }
 
-  /** Whether the entity is managed: the next flush writes its changes. */
+  /**
+   * Whether the entity is managed: the next flush writes its changes.
+   *
+   * @example
+   * const robusta = new Coffee('Robusta', 3, null)
+   * console.log(await em.contains(robusta)) // false
+   * await em.persist(robusta)
+   * console.log(await em.contains(robusta)) // true
+   */
   async contains(entity: object): Promise<boolean> {
     return this.#read(noLoad, () => this.#context.isManaged(entity))
   }
@@ -177,6 +281,22 @@ export class EntityManager {
   /**
    * Writes all changes, or none: then it throws COMMIT_CONFLICT, with the outdated entities in `details.entities`. Changes made
    * while it is under way are left for the next flush. In a transaction, the changes are written when that commits.
+   *
+   * @example
+   * import { FreshetError } from '@freshet/client'
+   *
+   * const coffee = await em.find(Coffee, 'finest')
+   * await db.bucket('shop/coffees').patch('finest', { name: 'Selection' }) // another client
+   * if (coffee) coffee.price = 5
+   * try {
+   *   await em.flush()
+   * } catch (error) {
+   *   if (!(error instanceof FreshetError) || error.code !== 'COMMIT_CONFLICT' || !coffee) throw error
+   *   await em.refresh(coffee)
+   *   coffee.price = 5
+   *   await em.flush()
+   * }
+   * console.log(coffee?.name, coffee?.price) // Selection 5
    */
   async flush(options: FlushOptions = {}): Promise<void> {
     return this.#change(async () => {
@@ -194,6 +314,13 @@ export class EntityManager {
    *
    * It begins when earlier calls on this manager are done. Later calls do not wait for it: if they did, work that awaits a call
    * on this manager would wait for itself.
+   *
+   * @example
+   * await em.transaction(async em => {
+   *   const coffee = await em.find(Coffee, 'finest')
+   *   if (coffee) coffee.price += 1
+   * })
+   * console.log((await em.find(Coffee, 'finest'))?.price) // 5
    */
   async transaction<Result>(
     work: (em: EntityManager) => Promise<Result>,
@@ -201,7 +328,7 @@ export class EntityManager {
   ): Promise<Result> {
     const db = this.#db
     if (db === undefined)
-      throw new TypeError('This manager already belongs to a transaction. Do everything in that one.')
+      throw new TypeError('This manager already belongs to a transaction. Use this manager for everything in it.')
     await this.#change(() => undefined)
     let end = (_position: Position | undefined) => {}
     let committed: Transaction | undefined

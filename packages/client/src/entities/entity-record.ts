@@ -42,12 +42,32 @@ export function forgetRecord(entity: object): void {
   records.delete(entity)
 }
 
-/** The id of an entity that was persisted or loaded, even after it was detached. */
+/**
+ * The id of an entity that was persisted or loaded, even after it was detached.
+ *
+ * @example
+ * import { idOf } from '@freshet/client/entities'
+ *
+ * const robusta = new Coffee('Robusta', 3, null)
+ * await em.persist(robusta, { id: 'robusta' })
+ * console.log(idOf(robusta)) // robusta
+ */
 export function idOf(entity: object): string {
   return known(entity).id
 }
 
-/** The version at which its fields were read or written; 0: it was not flushed yet. */
+/**
+ * The version at which its fields were read or written; 0: it was not flushed yet.
+ *
+ * @example
+ * import { versionOf } from '@freshet/client/entities'
+ *
+ * const robusta = new Coffee('Robusta', 3, null)
+ * await em.persist(robusta)
+ * console.log(versionOf(robusta)) // 0
+ * await em.flush()
+ * console.log(versionOf(robusta) > 0) // true
+ */
 export function versionOf(entity: object): Version {
   return known(entity).version
 }

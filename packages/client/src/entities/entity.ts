@@ -44,6 +44,7 @@ type Referring<Fields, To extends { readonly [Name in keyof To]: object }> = {
 
 /** The references of a class, what cascades along them, and its hooks. */
 export interface EntityOptions<T> extends Hooks<T> {
+  /** The class that each reference refers to, as a function: classes may refer to each other in any order. */
   readonly references?: { readonly [Name in ReferenceFields<T>]: Targets<TargetOf<T[Name]> & object> }
   /** Along which references persist and remove cascade. */
   readonly cascade?: { readonly [Name in ReferenceFields<T>]?: readonly Cascade[] }
@@ -54,9 +55,33 @@ type OptionsArguments<T> = [ReferenceFields<T>] extends [never]
   ? [options?: EntityOptions<T>]
   : [options: EntityOptions<T> & Required<Pick<EntityOptions<T>, 'references'>>]
 
-/** Declares a new class for these fields: `new Roaster({ name: 'Ann' })`. */
+/**
+ * Declares a new class for these fields. The bucket keeps its entities.
+ *
+ * @example
+ * import { entity } from '@freshet/client/entities'
+ *
+ * const Roaster = entity<{ name: string; city: string }>('shop/roasters')
+ * console.log(new Roaster({ name: 'Ann', city: 'Kingston' }).city) // Kingston
+ */
 export function entity<T extends object>(bucket: string, ...options: OptionsArguments<T>): FieldsClass<T>
-/** Declares a class, and returns it. */
+/**
+ * Declares a class of your own, and returns it. Each field that refers to another entity must be among the `references`.
+ *
+ * @example
+ * import { entity, Reference } from '@freshet/client/entities'
+ *
+ * class Bean {
+ *   constructor(
+ *     public name: string,
+ *     public parent: Reference<Bean> | null,
+ *   ) {}
+ * }
+ * entity(Bean, 'shop/beans', { references: { parent: () => Bean }, cascade: { parent: ['persist'] } })
+ * const child = new Bean('Peaberry', Reference.to(new Bean('Arabica', null)))
+ * await em.persist(child) // and its parent, by the cascade
+ * await em.flush()
+ */
 export function entity<T extends object, Class extends EntityClass<T>>(
   type: Class & EntityClass<T>,
   bucket: string,
@@ -80,7 +105,7 @@ function declare<Class extends EntityClass<object>>(
   }
   for (const field of Object.keys(cascade)) {
     if (!Object.hasOwn(references, field))
-      throw new TypeError(`${bucket} cascades along ${field}, which is not a reference.`)
+      throw new TypeError(`${bucket} cascades along ${field}, which is not a reference. Add it to references.`)
   }
   setDeclaration({ type, bucket, references, cascade, hooks })
   return type

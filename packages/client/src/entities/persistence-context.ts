@@ -70,7 +70,8 @@ export class PersistenceContext {
   managed(entity: object): EntityRecord {
     const record = this.own(entity)
     if (record && !record.isRemoved) return record
-    throw new TypeError(`${describe(entity)} is ${this.#stateOf(entity)}, so it is not managed here.`)
+    const state = this.#stateOf(entity)
+    throw new TypeError(`${describe(entity)} is ${state}, so it is not managed here. ${TO_MANAGE[state]}`)
   }
 
   /** The entity for a loaded object: the existing one, unchanged, or a new one. */
@@ -249,7 +250,8 @@ export class PersistenceContext {
     checkId(id)
     const known = this.entityAt(declarationOfEntity(entity), id)
     const itsId = recordOf(entity)?.id ?? id
-    if (itsId !== id) throw new TypeError(`${describe(entity)} already has an id; it cannot become ${id}.`)
+    if (itsId !== id)
+      throw new TypeError(`${describe(entity)} already has an id; it cannot become ${id}. Leave out the id.`)
     if (known && known !== entity && this.isManaged(known)) {
       throw new TypeError(
         `Another entity is already managed here as ${describe(known)}. Change that one, or remove it first.`,
@@ -257,11 +259,17 @@ export class PersistenceContext {
     }
   }
 
-  #stateOf(entity: object): string {
+  #stateOf(entity: object): keyof typeof TO_MANAGE {
     const record = recordOf(entity)
     if (record === undefined) return 'new'
     return record.context === this && record.isRemoved ? 'removed' : 'detached'
   }
+}
+
+const TO_MANAGE = {
+  new: 'Call em.persist(entity) first.',
+  removed: 'Call em.persist(entity) to keep it.',
+  detached: 'Use the entity that em.find or em.merge returns.',
 }
 
 /** The entities in memory that an entity refers to by fields with this cascade. */

@@ -28,22 +28,31 @@ export class Reference<T extends object> {
     this.#entity = entity
   }
 
-  /** A reference to an entity in memory, which may be new: its id is needed only when the reference is written. */
+  /**
+   * A reference to an entity in memory, which may be new: its id is needed only when the reference is written.
+   *
+   * @example
+   * import { Reference } from '@freshet/client/entities'
+   *
+   * const parent = new Coffee('Liberica', 4, null)
+   * await em.persist(new Coffee('Liberica Finest', 8, Reference.to(parent))) // and its parent, by the cascade
+   * await em.flush()
+   */
   static to<T extends object>(entity: T): Reference<T> {
     return new Reference<T>(undefined, entity)
   }
 
-  /** A reference by name. Programs use `em.reference(Type, id)`. */
+  /** A reference by name. Programs use `em.reference(Type, id)`. @internal */
   static by<T extends object>(link: Link<T>): Reference<T> {
     return new Reference<T>(link, undefined)
   }
 
-  /** The entity that the reference was made from, if any. */
+  /** The entity that the reference was made from, if any. @internal */
   static entityOf<T extends object>(reference: Reference<T>): T | undefined {
     return reference.#entity
   }
 
-  /** Throws TypeError if the target was never persisted, and so has no id. */
+  /** Throws TypeError if the target was never persisted, and so has no id. @internal */
   static targetOf(reference: Reference<object>): ReferenceTarget {
     const target = reference.#link ?? (reference.#entity && recordOf(reference.#entity))
     if (target) return target
@@ -55,12 +64,25 @@ export class Reference<T extends object> {
     return Reference.targetOf(this).id
   }
 
-  /** Loads the target, or returns the managed one; undefined if it does not exist: nothing prevents its removal. */
+  /**
+   * Loads the target, or returns the managed one; undefined if it does not exist: nothing prevents its removal.
+   *
+   * @example
+   * const coffee = await em.find(Coffee, 'finest')
+   * const parent = await coffee?.parent?.get()
+   * console.log(parent?.name) // Arabica
+   */
   async get(options: ReadOptions = {}): Promise<T | undefined> {
     return this.#link === undefined ? this.#entity : this.#link.load(options)
   }
 
-  /** The stored form. */
+  /**
+   * The stored form: the id of the target.
+   *
+   * @example
+   * const coffee = await em.find(Coffee, 'finest')
+   * console.log(JSON.stringify(coffee)) // {"name":"Arabica Finest","price":4,"parent":"arabica"}
+   */
   toJSON(): string {
     return this.id
   }

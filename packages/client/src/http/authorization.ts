@@ -88,6 +88,10 @@ export class AuthorizedFetch {
   }
 
   async #get(): Promise<string> {
-    return typeof this.#authorization === 'string' ? this.#authorization : this.#authorization()
+    const token = typeof this.#authorization === 'string' ? this.#authorization : await this.#authorization()
+    if (typeof token === 'string' && token !== '') return token
+    throw new TypeError(
+      'The function in `authorization` must return a token (text). For a user who is not signed in, connect without it.',
+    )
   }
 }

@@ -6,12 +6,20 @@ import { FreshetError } from '@freshet/protocol'
 export interface ReadOptions {
   /** How fresh it must be. Default: the option of `connect`, or 'session'. */
   readonly read?: ReadMode
+  /** Gives the read up when it is aborted. */
   readonly signal?: AbortSignal
-  /** The time limit of the whole operation, including retries. */
+  /** The time limit of the whole operation in milliseconds, including retries. Default: the option of `connect`, or 10,000. */
   readonly timeoutMs?: number
 }
 
-/** The mode of a read that reflects everything acknowledged longer ago than this. */
+/**
+ * The mode of a read that reflects everything acknowledged longer ago than this. Throws OPTIONS_INVALID.
+ *
+ * @example
+ * import { within } from '@freshet/client'
+ *
+ * const tea = await db.bucket('shop/products').get('tea', { read: within(500) }) // at most half a second old
+ */
 export function within(ms: number): ReadMode {
   return checkMode({ withinMs: ms })
 }

@@ -7,11 +7,13 @@ export type ServedFrom = 'memory' | 'browser cache' | 'shared cache' | 'server' 
 
 /** The source of an answer, as far as it is known. For demonstrations and debugging; nothing depends on it. */
 export interface Served {
+  /** What answered. */
   readonly from: ServedFrom
   /** How long it had been in caches; undefined if they do not report it. */
   readonly ageS: number | undefined
   /** The position in the request; undefined for the plain URL. */
   readonly at: Position | undefined
+  /** The version of the answer; undefined if nothing is stored there. */
   readonly version: Version | undefined
 }
 
@@ -19,7 +21,9 @@ export interface Served {
 export interface ReadEvent extends Served {
   /** The path of the object, or of the bucket for a list, with its query. */
   readonly path: Path
+  /** How fresh the answer had to be. */
   readonly mode: ReadMode
+  /** How long the read took, in milliseconds. */
   readonly ms: number
 }
 

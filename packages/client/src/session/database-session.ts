@@ -20,7 +20,13 @@ export interface DatabaseSession {
   readonly staleness: number
   /** The id of the change log to which the positions belong. */
   readonly log: string | undefined
-  /** Learns of everything acknowledged before the call: no later read is older. */
+  /**
+   * Learns of everything acknowledged before the call: no later read is older. Call it after another system has reported a change.
+   *
+   * @example
+   * await db.session.refresh()
+   * console.log((await db.bucket('shop/products').get('tea'))?.price) // 4
+   */
   refresh(options?: { signal?: AbortSignal; timeoutMs?: number }): Promise<void>
 }
 

@@ -1,5 +1,6 @@
 /** The loop around a transaction: it repeats until the transaction commits, fails for good, or has failed too often. */
-import type { CommitRequest } from '@freshet/protocol'
+import { type CommitRequest, FreshetError } from '@freshet/protocol'
+import type { BucketTypes } from '../buckets/bucket-types.js'
 import { type RetryPolicy, retry } from '../http/back-off.js'
 import { JSON_HEADERS } from '../http/transport.js'
 import { WRITES_NOTHING } from '../writing/commit.js'
@@ -14,11 +15,11 @@ export interface TransactionPolicy extends RetryPolicy {
 /** How long the last lease should have lasted: between this client and the server, that does not change much. */
 const wantedMsOf = new WeakMap<TransactionParts, number>()
 
-export async function runTransaction<Result>(
+export async function runTransaction<Buckets extends BucketTypes<Buckets>, Result>(
   parts: TransactionParts,
   policy: TransactionPolicy,
   options: TransactionOptions,
-  work: (tx: Transaction) => Promise<Result>,
+  work: (tx: Transaction<Buckets>) => Promise<Result>,
 ): Promise<Result> {
   const { closed, clock } = parts
   const signal = options.signal ? AbortSignal.any([closed, options.signal]) : closed
@@ -27,7 +28,7 @@ export async function runTransaction<Result>(
     return await retry(policy, signal, isConflict, async () => {
       const beganMs = clock()
       try {
-        return await attempt(new Transaction(parts, options, turn), work)
+        return await attempt(new Transaction<Buckets>(parts, options, turn), work)
       } catch (error) {
         turn?.failed(error, clock() - beganMs)
         throw error
@@ -35,10 +36,19 @@ export async function runTransaction<Result>(
     })
   } catch (error) {
     if (turn?.heldId !== undefined) giveBack(parts, turn.heldId)
-    throw error
+    throw isConflict(error) ? gaveUp(error as FreshetError, policy) : error
   } finally {
     if (turn?.wantedMs !== undefined) wantedMsOf.set(parts, turn.wantedMs)
   }
+}
+
+function gaveUp(cause: FreshetError, { retriesMax, lease }: TransactionPolicy): FreshetError {
+  const turns = lease ? '' : ' Pass lease: true to let clients take turns, or'
+  return new FreshetError(
+    cause.code,
+    `${cause.message} The transaction gave up after ${retriesMax} retries.${turns || ' You can'} raise retriesMax.`,
+    { cause, details: cause.details },
+  )
 }
 
 /** Other clients wait for the lease. If this request does not arrive, they wait until the lease expires. */
@@ -48,7 +58,10 @@ function giveBack({ writer }: TransactionParts, leaseId: string): void {
   writer.write({ request, paths: [], ...WRITES_NOTHING }, {}).catch(() => {})
 }
 
-async function attempt<Result>(tx: Transaction, work: (tx: Transaction) => Promise<Result>): Promise<Result> {
+async function attempt<Buckets extends BucketTypes<Buckets>, Result>(
+  tx: Transaction<Buckets>,
+  work: (tx: Transaction<Buckets>) => Promise<Result>,
+): Promise<Result> {
   let result: Result
   try {
     result = await work(tx)

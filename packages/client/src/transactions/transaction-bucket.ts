@@ -11,6 +11,7 @@ import {
   allItems,
   type CreateOptions,
   checkCreates,
+  checkIds,
   type IdAndVersion,
   type ListOptions,
   type Page,
@@ -72,20 +73,46 @@ export class TransactionBucket<T extends object>
     this.path = bucket.path
   }
 
-  /** The path of an object in this bucket. Throws NAME_INVALID. */
+  /**
+   * The path of an object in URLs. Throws NAME_INVALID.
+   *
+   * @example
+   * await db.transaction(async tx => {
+   *   console.log(tx.bucket('shop/products').pathOf('tea')) // /db/shop/products/tea
+   * })
+   */
   pathOf(id: string): Path {
     return this.#bucket.pathOf(id)
   }
 
-  /** Reads an object; undefined if it does not exist. */
+  /**
+   * Reads an object; undefined if it does not exist. The commit requires that this still holds.
+   *
+   * @example
+   * await db.transaction(async tx => {
+   *   const accounts = tx.bucket('bank/accounts')
+   *   accounts.put('ann', { balance: 1 })
+   *   console.log(await accounts.get('ann')) // { balance: 1 }
+   * })
+   */
   async get(id: string, options?: ReadOptions): Promise<Stored<T> | undefined> {
     const [value] = await this.getMany([id], options)
     return value
   }
 
-  /** Reads several objects, in the order of `ids`; undefined for missing ones. */
+  /**
+   * Reads several objects, in the order of `ids`; undefined for missing ones. The commit requires that all of this still holds.
+   *
+   * @example
+   * const total = await db.transaction(async tx => {
+   *   const [ann, ben] = await tx.bucket('bank/accounts').getMany(['ann', 'ben'])
+   *   return (ann?.balance ?? 0) + (ben?.balance ?? 0)
+   * })
+   * console.log(total) // 100
+   */
   async getMany(ids: readonly string[], reading?: ReadOptions): Promise<(Stored<T> | undefined)[]> {
     const options = this.#options(reading)
+    checkIds(ids)
     for (const id of ids) this.#takeGiven(id)
     const unread = [...new Set(ids)].filter(id => !this.#state.knows(this.pathOf(id)))
     const found = unread.length === 0 ? [] : await this.#read(unread, options)
@@ -98,6 +125,12 @@ export class TransactionBucket<T extends object>
   /**
    * Reads one page, including the transaction's own writes. The commit requires that the page still holds: no other client has
    * changed, added or removed an object between its first and its last.
+   *
+   * @example
+   * await db.transaction(async tx => {
+   *   const { items } = await tx.bucket('bank/accounts').page({ limit: 1 })
+   *   console.log(items.map(({ id, balance }) => [id, balance])) // [ [ 'ann', 100 ] ]
+   * })
    */
   async page(options: ListOptions = {}): Promise<Page<Stored<T>>> {
     const range = rangeOf(options)
@@ -111,12 +144,27 @@ export class TransactionBucket<T extends object>
   /**
    * Reads the whole bucket, page by page, including the transaction's own writes. The commit requires that the pages read still
    * hold.
+   *
+   * @example
+   * const total = await db.transaction(async tx => {
+   *   let sum = 0
+   *   for await (const { balance } of tx.bucket('bank/accounts').list()) sum += balance
+   *   return sum
+   * })
+   * console.log(total) // 100
    */
   list(options: ListOptions = {}): AsyncGenerator<Stored<T>, void, undefined> {
     return allItems(part => this.page(part), options)
   }
 
-  /** Like `list`, without the values. */
+  /**
+   * Like `list`, without the values.
+   *
+   * @example
+   * await db.transaction(async tx => {
+   *   for await (const { id } of tx.bucket('bank/accounts').ids({ prefix: 'b' })) console.log(id) // ben
+   * })
+   */
   async *ids(options: ListOptions = {}): AsyncGenerator<IdAndVersion, void, undefined> {
     for await (const stored of this.list(options)) yield { id: idOf(stored), version: versionOf(stored) }
   }
@@ -125,6 +173,14 @@ export class TransactionBucket<T extends object>
    * Reads one page of the objects that match `where`, including the transaction's own writes. The commit requires that the
    * result still holds: no other client has changed, added or removed anything that would change it. Throws TypeError for
    * `fields`.
+   *
+   * @example
+   * await db.transaction(async tx => {
+   *   const products = tx.bucket('shop/products')
+   *   const { items } = await products.query({ where: { category: 'drinks' } })
+   *   for (const product of items) products.put(product.id, { ...product, price: product.price + 1 })
+   * })
+   * console.log((await db.bucket('shop/products').get('tea'))?.price) // 5
    */
   async query(options: TransactionQuery<T>, reading?: ReadOptions): Promise<QueryResult<Stored<T>>> {
     if (options.fields !== undefined) throw new TypeError('A transaction reads whole objects: leave out `fields`.')
@@ -140,12 +196,27 @@ export class TransactionBucket<T extends object>
   /**
    * All objects that match `where`, page by page, including the transaction's own writes. The commit requires that the pages read
    * still hold.
+   *
+   * @example
+   * await db.transaction(async tx => {
+   *   const products = tx.bucket('shop/products')
+   *   for await (const product of products.queryAll({ where: { price: { $gt: 5 } } })) products.delete(product.id)
+   * })
+   * console.log(await db.bucket('shop/products').get('mug')) // undefined
    */
   queryAll(options: TransactionQuery<T>, reading?: ReadOptions): AsyncGenerator<Stored<T>, void, undefined> {
     return allItems(part => this.query(part, reading), options)
   }
 
-  /** Replaces or creates an object when the transaction commits. It need not be awaited. */
+  /**
+   * Replaces or creates an object when the transaction commits. It need not be awaited.
+   *
+   * @example
+   * await db.transaction(async tx => {
+   *   tx.bucket('shop/products').put('jug', { name: 'Jug', price: 12 }, { ifVersion: 'absent' })
+   * })
+   * console.log((await db.bucket('shop/products').get('jug'))?.price) // 12
+   */
   put(id: string, value: T, options: TransactionWriteOptions = {}): Promise<WrittenId> {
     this.#options()
     const text = toJson(value)
@@ -157,6 +228,13 @@ export class TransactionBucket<T extends object>
   /**
    * Creates an object when the transaction commits, under a generated id or under the one given. The commit requires that the id
    * is not in use. Throws VERSION_CONFLICT if the transaction has seen an object with this id.
+   *
+   * @example
+   * const id = await db.transaction(async tx => {
+   *   const order = await tx.bucket('shop/orders').create({ product: 'tea', pieces: 2 })
+   *   return order.id
+   * })
+   * console.log((await db.bucket('shop/orders').get(id))?.pieces) // 2
    */
   create(value: T, options: Pick<CreateOptions, 'id' | 'ifVersion'> = {}): Promise<WrittenId> {
     checkCreates(options)
@@ -166,6 +244,12 @@ export class TransactionBucket<T extends object>
   /**
    * Applies a JSON merge patch (RFC 7396) to the object as the transaction sees it. It reads the object first, so await it.
    * Fields that the patch does not name stay as stored. Throws OBJECT_NOT_FOUND if the transaction sees no object.
+   *
+   * @example
+   * await db.transaction(async tx => {
+   *   await tx.bucket('shop/products').patch('tea', { price: 5 })
+   * })
+   * console.log((await db.bucket('shop/products').get('tea'))?.price) // 5
    */
   async patch(id: string, patch: JsonPatch<T>, options: TransactionWriteOptions = {}): Promise<WrittenId> {
     const change = JSON.parse(toJson(patch)) as Record<string, unknown>
@@ -181,6 +265,12 @@ export class TransactionBucket<T extends object>
   /**
    * Deletes an object when the transaction commits. It need not be awaited. Undefined if the transaction has seen that there is
    * no such object.
+   *
+   * @example
+   * await db.transaction(async tx => {
+   *   tx.bucket('shop/products').delete('tea')
+   * })
+   * console.log(await db.bucket('shop/products').get('tea')) // undefined
    */
   delete(id: string, options: TransactionWriteOptions = {}): Promise<WrittenId | undefined> {
     this.#options()

@@ -18,6 +18,14 @@ import {
   type Version,
 } from '@freshet/protocol'
 import type { BucketParts } from '../buckets/bucket.js'
+import type {
+  AnyBuckets,
+  BucketTypes,
+  CounterBucketName,
+  DeclaredObjects,
+  ObjectBucketName,
+  ObjectIn,
+} from '../buckets/bucket-types.js'
 import { ObjectBucket } from '../buckets/object-bucket.js'
 import type { Clock } from '../clock/pessimistic-clock.js'
 import { ofReading } from '../http/deadline.js'
@@ -38,8 +46,9 @@ export interface TransactionOptions {
    * rarely fail. 'any': from the nearest cache, whatever its copy; the commit reports outdated objects, and those are read again.
    */
   readonly read?: ReadMode
+  /** Ends the transaction when it is aborted, with all its attempts. */
   readonly signal?: AbortSignal
-  /** The time from its beginning to the end of its commit, for each attempt; default one minute. */
+  /** How many milliseconds may pass from its beginning to the end of its commit, for each attempt; default 60,000. */
   readonly timeoutMs?: number
 }
 
@@ -56,9 +65,12 @@ const FROM_READS: ReadonlySet<string> = new Set(['OBJECT_NOT_FOUND', 'VERSION_CO
 
 /**
  * An optimistic transaction: it reads through whatever caches there are, keeps its writes to itself, and commits all of
- * them if everything it read still holds. It holds nothing on the server meanwhile.
+ * them if everything it read still holds. It holds nothing on the server meanwhile. `db.transaction(async tx => ...)` commits by
+ * itself, and tries again if another client was faster.
  */
-export class Transaction {
+export class Transaction<Buckets extends BucketTypes<Buckets> = AnyBuckets> {
+  /** For the compiler alone, which then compares transactions by what they declare. */
+  declare protected readonly declared?: { readonly [Name in keyof Buckets]: unknown }
   readonly #parts: TransactionParts
   readonly #options: TransactionOptions
   readonly #endsAtMs: number
@@ -77,8 +89,28 @@ export class Transaction {
     this.#endsAtMs = parts.clock() + (options.timeoutMs ?? TIMEOUT_MS)
   }
 
-  /** A bucket of JSON objects, as this transaction sees it. */
-  bucket<T extends object = Record<string, unknown>>(name: string): TransactionBucket<T> {
+  /**
+   * A bucket of JSON objects, as this transaction sees it, with the types that `connect<Buckets>` declares.
+   *
+   * @example
+   * await db.transaction(async tx => {
+   *   const tea = await tx.bucket('shop/products').get('tea')
+   *   if (tea) tx.bucket('shop/products').put('tea', { ...tea, price: tea.price + 1 })
+   * })
+   * console.log((await db.bucket('shop/products').get('tea'))?.price) // 5
+   */
+  bucket<Name extends DeclaredObjects<Buckets>>(name: Name): TransactionBucket<ObjectIn<Buckets, Name>>
+  /**
+   * A bucket of JSON objects of the type T, as this transaction sees it. The type is not checked at run time.
+   *
+   * @example
+   * await db.transaction(async tx => {
+   *   const tea = await tx.bucket<{ price: number }>('shop/products').get('tea')
+   *   console.log(tea?.price) // 4
+   * })
+   */
+  bucket<T extends object = Record<string, unknown>>(name: ObjectBucketName<Buckets>): TransactionBucket<T>
+  bucket<T extends object>(name: string): TransactionBucket<T> {
     return new TransactionBucket<T>({
       bucket: new ObjectBucket<T>(name, this.#parts),
       state: this.#state,
@@ -87,14 +119,30 @@ export class Transaction {
     })
   }
 
-  /** A bucket of counters, to add to. */
-  counter(name: string): TransactionCounters {
+  /**
+   * A bucket of counters, to add to with the other writes of the transaction.
+   *
+   * @example
+   * await db.transaction(async tx => {
+   *   await tx.bucket('shop/orders').create({ product: 'tea', pieces: 1 })
+   *   tx.counter('shop/views').add('tea')
+   * })
+   * console.log(await db.counter('shop/views').get('tea')) // 4
+   */
+  counter(name: CounterBucketName<Buckets>): TransactionCounters {
     return new TransactionCounters(name, this.#state, () => this.#operationOptions())
   }
 
   /**
    * Writes everything, if all that was read still holds. Otherwise it writes nothing and throws COMMIT_CONFLICT, with what has
    * changed in `details.conflicts`. For a read-only transaction, it checks that everything read was true at one moment.
+   * Only for transactions of `db.begin()`: `db.transaction` commits by itself.
+   *
+   * @example
+   * const tx = await db.begin()
+   * tx.bucket('shop/products').put('jug', { name: 'Jug', price: 12 })
+   * const { position } = await tx.commit()
+   * console.log((await db.bucket('shop/products').get('jug'))?.version === position) // true
    */
   async commit(): Promise<CommitAnswer> {
     const answer = await this.#end({ ...this.#state.request(), ...this.#lease })
@@ -102,12 +150,20 @@ export class Transaction {
     return answer
   }
 
-  /** Forgets everything. Harmless after a commit. */
+  /**
+   * Forgets everything. Harmless after a commit.
+   *
+   * @example
+   * const tx = await db.begin()
+   * tx.bucket('shop/products').delete('tea')
+   * tx.rollback()
+   * console.log((await db.bucket('shop/products').get('tea'))?.name) // Tea
+   */
   rollback(): void {
     this.#isEnded = true
   }
 
-  /** Ends it without writing. Throws COMMIT_CONFLICT if the reads that led to this error do not hold. */
+  /** Ends it without writing. Throws COMMIT_CONFLICT if the reads that led to this error do not hold. @internal */
   async certify(error: unknown): Promise<void> {
     if (this.#isEnded || (error instanceof FreshetError && !FROM_READS.has(error.code))) return
     const { leaseId } = this.#lease

@@ -6,12 +6,13 @@ import type { Write } from './write.js'
 
 /** One of several additions: to which counter, and how much. */
 export interface CounterAddition {
+  /** The id of the counter. */
   readonly id: string
   /** How much to add; default 1. */
   readonly by?: number
 }
 
-/** The result of one of several additions. */
+/** The result of one of several additions: the new value, or why it was refused. */
 export type AdditionResult =
   | { readonly id: string; readonly value: number; readonly version: Version }
   | { readonly id: string; readonly error: FreshetError }

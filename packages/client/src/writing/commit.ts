@@ -16,12 +16,15 @@ import type { Write } from './write.js'
 
 /** An object by its bucket (`shop/products`) and id. */
 export interface ObjectRef {
+  /** The name of its bucket, such as `shop/products`. */
   readonly bucket: string
+  /** Its id in the bucket. */
   readonly id: string
 }
 
 /** A version that must still hold for the commit to be done; 'absent': there is no such object. */
 export interface CommitRead extends ObjectRef {
+  /** The `version` of what was read, or 'absent'. */
   readonly version: Version | 'absent'
 }
 
@@ -70,7 +73,7 @@ export const WRITES_NOTHING: Pick<Write, 'operations' | 'isIdempotent'> = { oper
 function toWrite(part: CommitPart): CommitWrite {
   const path = pathOf(part)
   if ('delete' in part) {
-    if (!part.delete) throw new TypeError(`${path}: delete must be true or left out.`)
+    if (!part.delete) throw new TypeError(`${path}: delete must be true. Leave this write out to keep the object.`)
     return { path, delete: true }
   }
   if ('add' in part) return { path, add: part.add }
@@ -82,6 +85,8 @@ function toWrite(part: CommitPart): CommitWrite {
     checkStorable(part.value, path)
     return { path, value: part.value }
   }
+  if (!(part.bytes instanceof Uint8Array))
+    throw new TypeError(`${path}: a write needs a value, a patch, bytes (a Uint8Array), add, or delete: true.`)
   return { path, contentType: part.contentType ?? 'application/octet-stream', base64: toBase64(part.bytes) }
 }
 

@@ -15,18 +15,46 @@ import type { Operation, OperationIds } from '../operations/operation-ids.js'
 import { checkAdditions } from './additions.js'
 import type { Write, WriteOptions } from './write.js'
 
-/** The methods of `localStorage`. If `setItem` throws, such as for lack of space, the write throws the same and is not sent. */
+/**
+ * Where `connect` keeps the writes that are not answered yet: `localStorage`, or what has its methods. If `setItem` throws, such
+ * as for lack of space, the write throws the same and is not sent.
+ *
+ * @example
+ * import { connect, type OutboxStorage } from '@freshet/client'
+ *
+ * const entries = new Map<string, string>() // in a program: something that outlives the process
+ * const storage: OutboxStorage = {
+ *   get length() {
+ *     return entries.size
+ *   },
+ *   key: index => [...entries.keys()][index] ?? null,
+ *   getItem: name => entries.get(name) ?? null,
+ *   setItem: (name, value) => void entries.set(name, value),
+ *   removeItem: name => void entries.delete(name),
+ * }
+ * const db = await connect('http://localhost:7700', { outbox: storage })
+ * await db.bucket('shop/products').put('jug', { name: 'Jug', price: 12 })
+ * console.log(db.outbox?.size) // 0
+ * db.close()
+ */
 export interface OutboxStorage {
+  /** How many entries there are. */
   readonly length: number
+  /** The name of the entry with this number, from 0; null beyond the last. */
   key(index: number): string | null
+  /** The value of an entry; null if there is none. */
   getItem(name: string): string | null
+  /** Stores an entry, or replaces its value. It must be stored when this returns. */
   setItem(name: string, value: string): void
+  /** Removes an entry, if it exists. */
   removeItem(name: string): void
 }
 
-/** A write that was waiting in the outbox: `PUT` and `/db/shop/products/42`. */
+/** A write that was waiting in the outbox. */
 export interface FlushedWrite {
+  /** Such as `PUT`. */
   readonly method: string
+  /** Such as `/db/shop/products/42`. */
   readonly target: string
 }
 
@@ -75,6 +103,12 @@ export class Outbox {
 
   /** `base`: the server's address, because one storage may serve several servers. */
   constructor(storage: OutboxStorage, base: string, closed: AbortSignal) {
+    if (typeof storage.setItem !== 'function' || typeof storage.key !== 'function') {
+      throw new FreshetError(
+        'OPTIONS_INVALID',
+        'outbox must be a storage such as localStorage, with length, key, getItem, setItem and removeItem.',
+      )
+    }
     this.#storage = storage
     this.#prefix = `freshet-outbox ${base} `
     const held = new Promise<unknown>(resolve => closed.addEventListener('abort', resolve, { once: true }))

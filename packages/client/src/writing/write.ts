@@ -7,7 +7,9 @@ import type { Operation } from '../operations/operation-ids.js'
 export interface WriteOptions {
   /** Write only if the object has this version; 'absent': only if it does not exist. Otherwise VERSION_CONFLICT is thrown. */
   readonly ifVersion?: Version | 'absent'
+  /** Gives the write up when it is aborted; it may have been done by then (`details.outcome` of the error). */
   readonly signal?: AbortSignal
+  /** The time limit of the whole operation in milliseconds, including retries. Default: the option of `connect`, or 10,000. */
   readonly timeoutMs?: number
 }
 

@@ -4,6 +4,7 @@ import { objectionToField } from './field-path.js'
 
 /** An index of a bucket: the fields that queries compare and sort by. */
 export interface IndexDeclaration {
+  /** Its name in the bucket, in the form of bucket names: `by-category`. */
   readonly name: string
   /** In the order in which a query narrows down: the fields with equality first, then one with a range or a sort. */
   readonly fields: readonly string[]

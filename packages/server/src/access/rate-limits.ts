@@ -3,10 +3,11 @@
  * over time, and the requests of `burstS` seconds at once. The headers of draft-ietf-httpapi-ratelimit-headers say how many
  * requests are left, and tell a refused client when to come back.
  */
-import { FreshetError } from '@freshet/protocol'
+import type { FreshetError } from '@freshet/protocol'
 import type { ClientAddresses } from '../http/client-addresses.js'
 import type { Exchange } from '../http/exchange.js'
 import { type LimitLeft, limitHeaders } from '../http/limit-headers.js'
+import { overLimit } from '../settings/limits.js'
 
 export interface RateLimitConfig {
   /** 0: no limit. */
@@ -76,10 +77,11 @@ export class RateLimits {
 function limited(limit: LimitLeft): FreshetError {
   const { policy, resetS: retryAfterS } = limit
   const [, rateLimit, , rateLimitPolicy] = limitHeaders([limit])
-  return new FreshetError('RATE_LIMITED', `Too many requests from this ${policy}. Come back in ${retryAfterS} s.`, {
-    details: {
-      ...{ retryAfterS, rateLimit, rateLimitPolicy },
-      outcome: 'not-done',
-    },
+  return overLimit({
+    code: 'RATE_LIMITED',
+    limit: policy === 'address' ? 'limitPerAddress' : 'limitPerSubject',
+    what: `Too many requests from this ${policy}, so this one was not done.`,
+    instead: `Come back in ${retryAfterS} s`,
+    details: { ...{ retryAfterS, rateLimit, rateLimitPolicy }, outcome: 'not-done' },
   })
 }

@@ -20,6 +20,7 @@ import {
 import { JSON_TYPE } from '../http/answer.js'
 import { readMigration } from '../schemas/migration-steps.js'
 import { isObject } from '../schemas/subschemas.js'
+import { overLimit } from '../settings/limits.js'
 import type { ServerSettings } from '../settings/server-settings.js'
 
 export interface BucketRecord extends BucketSettings {
@@ -64,16 +65,18 @@ export function readBucketSettings(text: string, lifetimeMsMax: number): BucketC
   if (kind !== 'object' && kind !== 'kv' && kind !== 'counter') {
     throw invalid('kind must be "object", "kv" or "counter"')
   }
-  if (lifetimeMs !== undefined && !isWithin(lifetimeMs, lifetimeMsMax)) {
+  if (lifetimeMs !== undefined && !isWithin(lifetimeMs, Number.MAX_SAFE_INTEGER)) {
     throw invalid(`lifetimeMs must be a whole number of milliseconds, at most ${lifetimeMsMax}`)
   }
   if (learn !== undefined && lifetimeMs !== undefined) throw invalid('lifetimeMs and learn cannot be combined')
-  if (learn !== undefined && !areBounds(learn, lifetimeMsMax)) {
+  if (learn !== undefined && !areBounds(learn)) {
     throw invalid(
       'learn must be { "minMs", "maxMs" }, whole numbers of milliseconds, ' +
         `minMs at most maxMs, and maxMs at most ${lifetimeMsMax}`,
     )
   }
+  checkLifetime('lifetimeMs', lifetimeMs, lifetimeMsMax)
+  checkLifetime('learn.maxMs', learn?.maxMs, lifetimeMsMax)
   if (requireMatch !== undefined && typeof requireMatch !== 'boolean')
     throw invalid('requireMatch must be true or false')
   if (requireIdempotencyKey !== undefined && typeof requireIdempotencyKey !== 'boolean')
@@ -162,11 +165,22 @@ function withoutState(index: unknown): unknown {
   return declared
 }
 
-function areBounds(value: unknown, max: number): value is LifetimeBounds {
+function areBounds(value: unknown): value is LifetimeBounds {
   if (typeof value !== 'object' || value === null || !Object.keys(value).every(name => BOUNDS.includes(name)))
     return false
   const { minMs, maxMs } = value as Record<string, unknown>
-  return isWithin(maxMs, max) && isWithin(minMs, maxMs)
+  return isWithin(maxMs, Number.MAX_SAFE_INTEGER) && isWithin(minMs, maxMs)
+}
+
+function checkLifetime(name: string, ms: number | undefined, lifetimeMsMax: number): void {
+  if (ms === undefined || ms <= lifetimeMsMax) return
+  throw overLimit({
+    code: 'BODY_INVALID',
+    limit: 'lifetimeMsMax',
+    what: `These are not valid settings of a bucket: ${name} is ${ms}, and may be at most ${lifetimeMsMax} on this server.`,
+    instead: 'Choose a shorter lifetime',
+    details: { lifetimeMsMax },
+  })
 }
 
 function isWithin(value: unknown, max: number): value is number {

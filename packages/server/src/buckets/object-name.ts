@@ -1,5 +1,6 @@
 /** The names of objects and buckets, from the segments of a route. */
-import { checkId, checkName, FreshetError, type Key } from '@freshet/protocol'
+import { checkId, checkName, type FreshetError, type Key } from '@freshet/protocol'
+import { overLimit } from '../settings/limits.js'
 
 export interface ObjectName {
   readonly id: string
@@ -25,8 +26,16 @@ export function bucketNameOf([namespace = '', bucket = '']: readonly string[]): 
 /** Throws NAME_INVALID. */
 export function objectIn(bucket: Key, id: string, idBytesMax: number): ObjectName {
   checkId(id)
-  if (id.length * 3 > idBytesMax && Buffer.byteLength(id) > idBytesMax) {
-    throw new FreshetError('NAME_INVALID', `An id can have at most ${idBytesMax} bytes on this server (idBytesMax).`)
-  }
+  if (id.length * 3 > idBytesMax && Buffer.byteLength(id) > idBytesMax) throw tooLong(id, idBytesMax)
   return { id, bucket, key: `${bucket}/${id}` }
+}
+
+function tooLong(id: string, idBytesMax: number): FreshetError {
+  return overLimit({
+    code: 'NAME_INVALID',
+    limit: 'idBytesMax',
+    what: `The id has ${Buffer.byteLength(id)} bytes, more than the ${idBytesMax} bytes that this server accepts.`,
+    instead: 'Choose a shorter one',
+    details: { idBytesMax },
+  })
 }

@@ -4,6 +4,7 @@
  */
 import { positionAtTime, type Store } from '@freshet/core/store'
 import { FreshetError, type Position } from '@freshet/protocol'
+import { overLimit } from '../settings/limits.js'
 import type { ServerSettings } from '../settings/server-settings.js'
 
 /** No log can be this far ahead of the time of day: commits would have had to come faster than any store can commit. */
@@ -65,11 +66,8 @@ export class PositionWaits {
         'SERVER_STOPPING',
         'The server is stopping. Send the request to another one, or retry later.',
       )
-    if (this.#waiting.size >= this.#settings.positionWaitersMax) {
-      throw new FreshetError('SERVER_BUSY', 'Too many requests are waiting for a later position. Retry in a second.', {
-        details: { retryAfterS: 1 },
-      })
-    }
+    const { positionWaitersMax } = this.#settings
+    if (this.#waiting.size >= positionWaitersMax) throw tooManyWait(positionWaitersMax)
     this.#stopListening ??= this.#store.onCommit(() => this.#wake())
     return new Promise(resolve => {
       const resume = () => {
@@ -83,6 +81,16 @@ export class PositionWaits {
   }
 }
 
+function tooManyWait(positionWaitersMax: number): FreshetError {
+  return overLimit({
+    code: 'SERVER_BUSY',
+    limit: 'positionWaitersMax',
+    what: `${positionWaitersMax} requests are waiting for a later position, the most that this server lets wait.`,
+    instead: 'Retry in a second',
+    details: { retryAfterS: 1, positionWaitersMax },
+  })
+}
+
 function outOfReach(at: Position, position: Position): FreshetError {
   return new FreshetError(
     'PARAMETER_INVALID',
@@ -93,9 +101,11 @@ function outOfReach(at: Position, position: Position): FreshetError {
 }
 
 function notReached(at: Position, position: Position): FreshetError {
-  return new FreshetError(
-    'POSITION_NOT_REACHED',
-    `This server has reached position ${position}, not yet ${at}. Retry in a second.`,
-    { details: { at, position, retryAfterS: 1 } },
-  )
+  return overLimit({
+    code: 'POSITION_NOT_REACHED',
+    limit: 'positionWaitMsMax',
+    what: `This server has reached position ${position}, and did not reach ${at} while the request waited.`,
+    instead: 'Retry in a second',
+    details: { at, position, retryAfterS: 1 },
+  })
 }

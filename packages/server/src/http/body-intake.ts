@@ -8,6 +8,7 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { FreshetError } from '@freshet/protocol'
+import { changing, overLimit } from '../settings/limits.js'
 import type { ServerSettings } from '../settings/server-settings.js'
 import type { ClientAddresses } from './client-addresses.js'
 
@@ -61,7 +62,7 @@ export class BodyIntake {
     const own = (this.#heldBy.get(address) ?? 0) + bytes
     if (own > this.#bytesMax - this.#held - bytes) {
       this.refused++
-      throw busy()
+      throw busy(this.#bytesMax)
     }
     this.#held += bytes
     this.#heldBy.set(address, own)
@@ -140,19 +141,23 @@ export class BodyReceipt {
   }
 }
 
-function busy(): FreshetError {
-  return new FreshetError(
-    'SERVER_BUSY',
-    'The server has no room for this body: it is receiving too much from this address, or from all addresses together. ' +
-      'Nothing was done. Retry later, and send fewer bodies at once.',
-    { details: { retryAfterS: 1, outcome: 'not-done' } },
-  )
+function busy(bytesMax: number): FreshetError {
+  return overLimit({
+    code: 'SERVER_BUSY',
+    limit: 'receivedBytesMax',
+    what:
+      'The server has no room for this body: it is receiving too much from this address, or from all addresses together, which ' +
+      `may send ${bytesMax} bytes at once. Nothing was done.`,
+    instead: 'Retry later, send fewer bodies at once',
+    details: { retryAfterS: 1, outcome: 'not-done' },
+  })
 }
 
 function tooSlow(bytesPerSMin: number): FreshetError {
   return new FreshetError(
     'REQUEST_INCOMPLETE',
-    `The body arrived more slowly than ${bytesPerSMin} bytes a second. Nothing was done. Send it again without pauses.`,
-    { details: { bytesPerSMin } },
+    `The body arrived more slowly than ${bytesPerSMin} bytes a second. Nothing was done. Send it again without pauses, or ` +
+      `${changing('bodyBytesPerSMin', 'lower')}.`,
+    { details: { bytesPerSMin, setting: 'bodyBytesPerSMin' } },
   )
 }

@@ -4,6 +4,7 @@
  */
 import type { IncomingMessage } from 'node:http'
 import { FreshetError } from '@freshet/protocol'
+import { overLimit } from '../settings/limits.js'
 import type { BodyReceipt } from './body-intake.js'
 import type { Exchange } from './exchange.js'
 
@@ -14,6 +15,8 @@ export function refuseBody({ method, headers }: IncomingMessage): void {
   throw new FreshetError('HEADER_INVALID', `A ${method} request has no body here. Send it without one.`)
 }
 
+export type SizeSetting = 'bodyBytesMax' | 'commitBodyBytesMax'
+
 const CAPACITY_MIN = 4096
 /**
  * Each piece costs as much as some bytes. So a body may have `PIECES_MIN` pieces, and one more for every `BYTES_PER_PIECE_MIN`
@@ -23,13 +26,17 @@ const PIECES_MIN = 4096
 const BYTES_PER_PIECE_MIN = 16
 
 /**
- * Throws HEADER_INVALID, CONTENT_TYPE_UNSUPPORTED (a Content-Encoding), BODY_TOO_LARGE, REQUEST_INCOMPLETE, SERVER_BUSY. Check
- * the caller's rights before calling this.
+ * `setting`: the setting that `bytesMax` comes from, if it comes from one. Throws HEADER_INVALID, CONTENT_TYPE_UNSUPPORTED (a
+ * Content-Encoding), BODY_TOO_LARGE, REQUEST_INCOMPLETE, SERVER_BUSY. Check the caller's rights before calling this.
  */
-export async function readBody(exchange: Exchange, bytesMax: number): Promise<Buffer<ArrayBuffer>> {
+export async function readBody(
+  exchange: Exchange,
+  bytesMax: number,
+  setting?: SizeSetting,
+): Promise<Buffer<ArrayBuffer>> {
   const { request, response, intake } = exchange
   if (intake === undefined) throw new Error(`${exchange.route} takes no body.`)
-  checkFraming(request, bytesMax)
+  checkFraming(request, bytesMax, setting)
   if (request.headers.expect !== undefined) response.writeContinue()
   const lengthMax = Math.min(bytesMax, Number(request.headers['content-length'] ?? bytesMax))
   return new Promise((resolve, reject) => {
@@ -39,7 +46,7 @@ export async function readBody(exchange: Exchange, bytesMax: number): Promise<Bu
       reject(error)
     }
     const receipt = intake.begin(request, response, refuse)
-    const body = new GrowingBody(receipt, lengthMax, bytesMax)
+    const body = new GrowingBody(receipt, lengthMax, bytesMax, setting)
     let hasEnded = false
     request.on('data', (chunk: Buffer<ArrayBuffer>) => {
       try {
@@ -64,16 +71,18 @@ class GrowingBody {
   readonly #receipt: BodyReceipt
   readonly #lengthMax: number
   readonly #bytesMax: number
+  readonly #setting: SizeSetting | undefined
   #buffer: Buffer<ArrayBuffer> = NOTHING
   #length = 0
   #pieces = 0
   #isDropped = false
 
   /** `lengthMax`: the declared length, or else the longest allowed. */
-  constructor(receipt: BodyReceipt, lengthMax: number, bytesMax: number) {
+  constructor(receipt: BodyReceipt, lengthMax: number, bytesMax: number, setting: SizeSetting | undefined) {
     this.#receipt = receipt
     this.#lengthMax = lengthMax
     this.#bytesMax = bytesMax
+    this.#setting = setting
   }
 
   /** Throws BODY_TOO_LARGE, SERVER_BUSY. */
@@ -82,7 +91,7 @@ class GrowingBody {
     const length = this.#length + piece.length
     this.#pieces++
     this.#receipt.arrived(piece.length)
-    if (length > this.#bytesMax) throw tooLarge(this.#bytesMax)
+    if (length > this.#bytesMax) throw tooLarge(this.#bytesMax, this.#setting)
     if (this.#pieces > PIECES_MIN + length / BYTES_PER_PIECE_MIN) throw tooManyPieces()
     // Most bodies arrive in one piece, which becomes the buffer.
     if (this.#length === 0 && length === this.#lengthMax) {
@@ -116,7 +125,7 @@ class GrowingBody {
 
 const NOTHING = Buffer.alloc(0)
 
-function checkFraming({ headers }: IncomingMessage, bytesMax: number): void {
+function checkFraming({ headers }: IncomingMessage, bytesMax: number, setting: SizeSetting | undefined): void {
   const coding = headers['transfer-encoding']
   if (coding !== undefined && coding.toLowerCase() !== 'chunked') {
     throw new FreshetError('HEADER_INVALID', 'Transfer-Encoding must be chunked, or be left out.')
@@ -135,12 +144,28 @@ function checkFraming({ headers }: IncomingMessage, bytesMax: number): void {
   if (length !== undefined && !/^[0-9]{1,15}$/.test(length)) {
     throw new FreshetError('HEADER_INVALID', 'Content-Length must be a whole number of bytes.')
   }
-  if (length !== undefined && Number(length) > bytesMax) throw tooLarge(bytesMax)
+  if (length !== undefined && Number(length) > bytesMax) throw tooLarge(bytesMax, setting, Number(length))
 }
 
-export function tooLarge(bytesMax: number): FreshetError {
-  return new FreshetError('BODY_TOO_LARGE', `The body is longer than ${bytesMax} bytes. Split its contents.`, {
-    details: { bytesMax },
+/** `setting`: undefined if no setting changes the limit. `bytes`: the whole length, if it is known. */
+function tooLarge(bytesMax: number, setting?: SizeSetting, bytes?: number): FreshetError {
+  const size = bytes === undefined ? 'The body is longer than' : `The body has ${bytes} bytes, more than`
+  const what = `${size} the ${bytesMax} bytes that this server accepts here.`
+  const details = { bytesMax, ...(bytes === undefined ? {} : { bytes }) }
+  if (setting === undefined) return new FreshetError('BODY_TOO_LARGE', `${what} Send less.`, { details })
+  const instead = setting === 'bodyBytesMax' ? 'Divide it into several objects' : 'Divide it into several requests'
+  return overLimit({ code: 'BODY_TOO_LARGE', limit: setting, what, instead, details })
+}
+
+/** Throws BODY_TOO_LARGE. `what`: such as `The patched object`. */
+export function checkObjectSize(what: string, { length: bytes }: Uint8Array, bytesMax: number): void {
+  if (bytes <= bytesMax) return
+  throw overLimit({
+    code: 'BODY_TOO_LARGE',
+    limit: 'bodyBytesMax',
+    what: `${what} has ${bytes} bytes, more than the ${bytesMax} bytes that this server accepts for one object.`,
+    instead: 'Divide it into several objects',
+    details: { bytesMax, bytes },
   })
 }
 

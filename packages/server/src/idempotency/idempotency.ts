@@ -12,6 +12,7 @@
 import type { CommitResult, Operation, OperationRefusal, Position, Store } from '@freshet/core/store'
 import { FreshetError, fromProblem, type OperationId, type Problem, statusOf, toProblem } from '@freshet/protocol'
 import type { Metrics } from '../monitoring/metrics.js'
+import { changing } from '../settings/limits.js'
 import type { ServerSettings } from '../settings/server-settings.js'
 import { type AnswerNote, decodeNote, encodeNote } from './answer-note.js'
 import { FormerOperations } from './former-operations.js'
@@ -229,8 +230,8 @@ export function operationRefused(reason: OperationRefusal, retentionMs: number):
         'OPERATION_EXPIRED',
         `This operation was started more than ${Math.floor(retentionMs / 1000)} s ago, longer than operations are ` +
           'remembered, so the server cannot know whether it was done. Nothing was done now. Read the current data, then decide ' +
-          'again.',
-        { details },
+          `again. To have operations remembered for longer, ${changing('operationRetentionMs', 'raise')}.`,
+        { details: { ...details, setting: 'operationRetentionMs' } },
       )
     case 'early':
       return new LastingRefusal(

@@ -9,8 +9,9 @@
  * What another server adds to a slot that has just ended may be missed until the next slot.
  */
 import type { Addition, CounterRefusal, MaybePromise, Store } from '@freshet/core/store'
-import { FreshetError, idOfKey, type Key, type OperationId } from '@freshet/protocol'
+import { type FreshetError, idOfKey, type Key, type OperationId } from '@freshet/protocol'
 import { isPromise } from '../http/maybe-promise.js'
+import { overLimit } from '../settings/limits.js'
 
 const KEYS: Key = '_freshet/keys'
 /** How many slots the time is divided into for which operations are remembered. */
@@ -46,13 +47,15 @@ export class RememberedKeys {
   refusalOf({ key }: CounterRefusal): FreshetError | undefined {
     if (!key.startsWith(`${KEYS}/`)) return undefined
     const [namespace] = idOfKey(key)!.split('.')
-    return new FreshetError(
-      'LIMIT_EXCEEDED',
-      `The server remembers the maximum number of Idempotency-Keys for the namespace ${namespace} (keysPerNamespaceMax), so ` +
-        'nothing was done. It forgets old keys after a while: retry later, write without a key, or use the ids of our clients ' +
-        '(docs/guides/counters-and-retries.md).',
-      { details: { namespace, keysPerNamespaceMax: this.#max, outcome: 'not-done' } },
-    )
+    return overLimit({
+      code: 'LIMIT_EXCEEDED',
+      limit: 'keysPerNamespaceMax',
+      what:
+        `The server remembers ${this.#max} Idempotency-Keys for the namespace ${namespace}, the most that it keeps for one ` +
+        'namespace, so nothing was done. It forgets old keys after a while.',
+      instead: 'Retry later, write without a key, use the ids of our clients (docs/guides/counters-and-retries.md)',
+      details: { namespace, keysPerNamespaceMax: this.#max, outcome: 'not-done' },
+    })
   }
 
   #additionFor(namespace: string, slot: number): MaybePromise<Addition> {

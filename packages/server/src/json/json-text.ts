@@ -4,7 +4,10 @@
  */
 import { isUtf8 } from 'node:buffer'
 import { FreshetError, inexactNumber } from '@freshet/protocol'
-import { DEFAULT_SETTINGS } from '../settings/server-settings.js'
+import { overLimit } from '../settings/limits.js'
+import { DEFAULT_SETTINGS, type ServerSettings } from '../settings/server-settings.js'
+
+type JsonLimits = Pick<ServerSettings, 'jsonDepthMax' | 'jsonMembersMax'>
 
 /** A value, and its contents if it is an object or an array. */
 export interface JsonNode {
@@ -40,12 +43,13 @@ function parseJson(
   body: Uint8Array,
   depthMax: number,
   membersMax = DEFAULT_SETTINGS.jsonMembersMax,
+  isSetting = false,
 ): { readonly text: string; readonly value: unknown } {
   if (body.length === 0) throw invalid('it is empty')
   if (!isUtf8(body)) throw invalid('it is not UTF-8')
   const { depth, items, colons } = shapeOf(body)
-  if (depth > depthMax) throw invalid(`it is nested deeper than ${depthMax} levels`)
-  if (items > membersMax) throw invalid(`it has more than ${membersMax} members and elements`)
+  if (depth > depthMax) throw tooDeep(depth, depthMax, isSetting)
+  if (items > membersMax) throw tooMany(membersMax, isSetting)
   const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString()
   const value = parsed(text)
   // JSON.parse keeps one of two members with the same name.
@@ -61,9 +65,16 @@ function parsed(text: string): unknown {
   }
 }
 
-/** As `readJson`, for a body that must be a JSON object. */
-export function readJsonObject(body: Uint8Array, depthMax: number, membersMax?: number): string {
-  const text = readJson(body, depthMax, membersMax)
+/**
+ * As `readJson`, for a body that must be a JSON object and may be as deep and as large as the settings allow, or deeper by
+ * `envelopeDepth`.
+ */
+export function readJsonObject(
+  body: Uint8Array,
+  { jsonDepthMax, jsonMembersMax }: JsonLimits,
+  envelopeDepth = 0,
+): string {
+  const { text } = parseJson(body, jsonDepthMax + envelopeDepth, jsonMembersMax, true)
   if (/^[ \t\r\n]*\{/.test(text)) return text
   throw invalid('it must be an object: {...}')
 }
@@ -77,6 +88,21 @@ export function checkExact(text: string): void {
 
 function invalid(reason: string, cause?: unknown): FreshetError {
   return new FreshetError('BODY_INVALID', `The body is not valid here: ${reason}.`, { cause })
+}
+
+/** `isSetting`: whether the setting can raise the limit. */
+function tooDeep(depth: number, depthMax: number, isSetting: boolean): FreshetError {
+  const reason = `it is nested ${depth} levels deep, deeper than ${depthMax}`
+  return isSetting ? beyond('jsonDepthMax', reason, 'Flatten it') : invalid(reason)
+}
+
+function tooMany(membersMax: number, isSetting: boolean): FreshetError {
+  const reason = `it has more than ${membersMax} members and elements`
+  return isSetting ? beyond('jsonMembersMax', reason, 'Divide it') : invalid(reason)
+}
+
+function beyond(limit: keyof JsonLimits, reason: string, instead: string): FreshetError {
+  return overLimit({ code: 'BODY_INVALID', limit, what: `The body is not valid here: ${reason}.`, instead })
 }
 
 function repeated(text: string): FreshetError {

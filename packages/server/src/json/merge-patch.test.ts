@@ -82,8 +82,9 @@ describe('JSON as text', () => {
   })
 
   test('is accepted up to the allowed depth, and brackets in strings do not count', () => {
+    const limits = { jsonDepthMax: 5, jsonMembersMax: 10 }
     const nested = (depth: number) => Buffer.from(`${'{"a":'.repeat(depth)}"[[[[{{{\\"["${'}'.repeat(depth)}`)
-    expect(() => readJsonObject(nested(5), 5)).not.toThrow()
-    expect(() => readJsonObject(nested(6), 5)).toThrow('deeper than 5')
+    expect(() => readJsonObject(nested(5), limits)).not.toThrow()
+    expect(() => readJsonObject(nested(6), limits)).toThrow('deeper than 5')
   })
 })

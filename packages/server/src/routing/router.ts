@@ -8,6 +8,7 @@ import type { Cors } from '../http/cors.js'
 import type { Exchange } from '../http/exchange.js'
 import { refuseBody } from '../http/request-body.js'
 import { parseQuery, parseTarget, type Target } from '../http/request-target.js'
+import { overLimit } from '../settings/limits.js'
 import type { Method, Route, RoutedCall, RouteMethod } from './call.js'
 
 interface CompiledRoute {
@@ -46,7 +47,7 @@ export class Router {
   route(exchange: Exchange): Routed {
     const { request, method } = exchange
     const raw = request.url ?? '/'
-    if (raw.length > this.#urlBytesMax) throw tooLong(this.#urlBytesMax)
+    if (raw.length > this.#urlBytesMax) throw tooLong(raw.length, this.#urlBytesMax)
     checkHeaders(exchange)
     if (method === 'OPTIONS' && raw === '*')
       return { kind: 'answer', answer: this.#cors.preflight(['GET', 'HEAD', 'OPTIONS']) }
@@ -137,6 +138,12 @@ function notAllowed(method: string, allow: readonly string[]): FreshetError {
   })
 }
 
-function tooLong(urlBytesMax: number): FreshetError {
-  return new FreshetError('URL_TOO_LONG', `The URL is longer than ${urlBytesMax} bytes.`, { details: { urlBytesMax } })
+function tooLong(bytes: number, urlBytesMax: number): FreshetError {
+  return overLimit({
+    code: 'URL_TOO_LONG',
+    limit: 'urlBytesMax',
+    what: `The URL has ${bytes} bytes, more than the ${urlBytesMax} bytes that this server accepts.`,
+    instead: 'Ask for fewer ids at once, shorten the query',
+    details: { urlBytesMax, bytes },
+  })
 }

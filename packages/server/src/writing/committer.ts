@@ -7,7 +7,7 @@ import type { Addition, Commit, CommitResult, MaybePromise, ReadVersion, Store, 
 import {
   type BucketSettings,
   bucketOfKey,
-  FreshetError,
+  type FreshetError,
   type Key,
   type OperationId,
   pathOfKey,
@@ -25,6 +25,7 @@ import { JSON_TYPE } from '../http/answer.js'
 import { type Idempotency, keyRequired, operationRefused } from '../idempotency/idempotency.js'
 import type { Metrics } from '../monitoring/metrics.js'
 import type { ServerRecorder } from '../recording/server-recorder.js'
+import { overLimit } from '../settings/limits.js'
 import type { ServerSettings } from '../settings/server-settings.js'
 import { counterRefused } from './counter-values.js'
 
@@ -158,11 +159,13 @@ export function rightTo(write: { readonly delete?: true } | object, isReplaced: 
 }
 
 export function tooManyBuckets(bucketsMax: number): FreshetError {
-  return new FreshetError(
-    'LIMIT_EXCEEDED',
-    `There are already ${bucketsMax} buckets, the maximum on this server (bucketsMax). Use an existing one.`,
-    { details: { bucketsMax } },
-  )
+  return overLimit({
+    code: 'LIMIT_EXCEEDED',
+    limit: 'bucketsMax',
+    what: `There are already ${bucketsMax} buckets, the most that this server keeps.`,
+    instead: 'Use an existing one, delete one',
+    details: { bucketsMax },
+  })
 }
 
 /** Writes depend on the version of their bucket's record, so none is committed after the deletion has started. */

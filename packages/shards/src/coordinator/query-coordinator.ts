@@ -6,8 +6,7 @@
  * shards. Results that clients ask for again and again are computed again as soon as a global write has outdated them. Streamed
  * rows are not kept, and never come from kept results.
  */
-import { FreshetError } from '@freshet/protocol'
-import type { ServerSettings } from '@freshet/server/capabilities'
+import { overLimit, type ServerSettings } from '@freshet/server/capabilities'
 import type { Arbitrator } from '../arbitrator/arbitrator.js'
 import type { SqlParser } from '../parse/parse-sql.js'
 import type { PlacedPlan } from '../placement/placed-database.js'
@@ -266,10 +265,12 @@ function countdown(bytesMax: number): (bytes: number) => void {
   return bytes => {
     left -= bytes
     if (left >= 0) return
-    throw new FreshetError(
-      'LIMIT_EXCEEDED',
-      `The shards would send more than ${bytesMax} bytes for this query, the most that this server merges. Narrow it.`,
-      { details: { bytesMax } },
-    )
+    throw overLimit({
+      code: 'LIMIT_EXCEEDED',
+      limit: 'sqlBytesMax',
+      what: `The shards would send more than ${bytesMax} bytes for this query, the most that this server merges.`,
+      instead: 'Narrow it',
+      details: { bytesMax },
+    })
   }
 }

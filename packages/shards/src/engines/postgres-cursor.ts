@@ -3,7 +3,8 @@
  * have is known only when they arrive: so the number of rows in a piece follows from the size of the previous piece, and a piece
  * that is far too large is not read to its end.
  */
-import { FreshetError } from '@freshet/protocol'
+import type { FreshetError } from '@freshet/protocol'
+import { overLimit } from '@freshet/server/capabilities'
 import type { ParameterValue } from '../plan/index.js'
 import type { Session, SessionCursor, SessionResult } from './session-pool.js'
 
@@ -75,9 +76,11 @@ async function bounded<Result>(
 }
 
 function tooLarge(bytesMax: number): FreshetError {
-  return new FreshetError(
-    'LIMIT_EXCEEDED',
-    `A few rows of this query have more than ${bytesMax} bytes, the most that the server holds. Select fewer or shorter columns.`,
-    { details: { bytesMax } },
-  )
+  return overLimit({
+    code: 'LIMIT_EXCEEDED',
+    limit: 'sqlBytesMax',
+    what: `A few rows of this query have more than ${bytesMax} bytes, the most that the server holds.`,
+    instead: 'Select fewer or shorter columns',
+    details: { bytesMax },
+  })
 }

@@ -225,7 +225,8 @@ function sortGroups<G extends MergedGroup>(
 function tooManyRows(rowsMax: number): FreshetError {
   return new FreshetError(
     'LIMIT_EXCEEDED',
-    `The shards would send more than ${rowsMax} rows or groups for this query, the most that this server merges. Narrow it.`,
-    { details: { rowsMax } },
+    `The shards would send more than ${rowsMax} rows or groups for this query, the most that this server merges. Narrow it, ` +
+      'or raise sqlRowsMax on the server: --sql-rows-max, or FRESHET_SQL_ROWS_MAX.',
+    { details: { rowsMax, setting: 'sqlRowsMax' } },
   )
 }

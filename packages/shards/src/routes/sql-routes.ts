@@ -208,7 +208,7 @@ class SqlRoutes implements Capability {
 
   async #write({ exchange, caller }: Call): Promise<Answer> {
     const { arbitrator, database } = this.#required()
-    const body = await readBody(exchange, this.#host.settings.bodyBytesMax)
+    const body = await readBody(exchange, this.#host.settings.bodyBytesMax, 'bodyBytesMax')
     const { q, p } = membersOf(body, ['q', 'p'])
     const operation = readOperation(exchange.request, body, caller)
     const write = parseGlobal(await this.#loadParser(), database.map, textOf(q), readValues(p))
@@ -256,7 +256,7 @@ class SqlRoutes implements Capability {
   }
 
   async #body(exchange: Call['exchange'], known: readonly string[]): Promise<Readonly<Record<string, unknown>>> {
-    return membersOf(await readBody(exchange, this.#host.settings.bodyBytesMax), known)
+    return membersOf(await readBody(exchange, this.#host.settings.bodyBytesMax, 'bodyBytesMax'), known)
   }
 
   #loadParser(): Promise<SqlParser> {

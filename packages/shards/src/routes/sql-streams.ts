@@ -13,8 +13,15 @@
  * No more is read from the shards than the reader takes. The snapshots are released when the reader is gone, or took too long.
  */
 import type { ServerResponse } from 'node:http'
-import { FreshetError, toProblem } from '@freshet/protocol'
-import { type Exchange, NO_SNIFF, NO_STORE, type Replies, type ServerSettings } from '@freshet/server/capabilities'
+import { type FreshetError, toProblem } from '@freshet/protocol'
+import {
+  type Exchange,
+  NO_SNIFF,
+  NO_STORE,
+  overLimit,
+  type Replies,
+  type ServerSettings,
+} from '@freshet/server/capabilities'
 import type { RowStream } from '../coordinator/row-stream.js'
 import { headText, rowText } from './sql-answers.js'
 
@@ -82,11 +89,13 @@ export class SqlStreams {
   #checkRoom(): void {
     const { sqlStreamsMax } = this.#settings
     if (this.size < sqlStreamsMax) return
-    throw new FreshetError(
-      'SERVER_BUSY',
-      `${sqlStreamsMax} queries are being streamed, the most that are allowed at once. Try again later.`,
-      { details: { retryAfterS: 1, sqlStreamsMax } },
-    )
+    throw overLimit({
+      code: 'SERVER_BUSY',
+      limit: 'sqlStreamsMax',
+      what: `${sqlStreamsMax} queries are being streamed, the most that are allowed at once.`,
+      instead: 'Try again later',
+      details: { retryAfterS: 1, sqlStreamsMax },
+    })
   }
 }
 
@@ -163,9 +172,11 @@ export function streamHeaders(more: readonly string[]): readonly string[] {
 export const NDJSON_TYPE = 'application/x-ndjson'
 
 function tookTooLong(msMax: number): FreshetError {
-  return new FreshetError(
-    'LIMIT_EXCEEDED',
-    `The rows were not taken within ${msMax} ms, the most that a stream may last. Narrow the query, or read faster.`,
-    { details: { sqlStreamMsMax: msMax } },
-  )
+  return overLimit({
+    code: 'LIMIT_EXCEEDED',
+    limit: 'sqlStreamMsMax',
+    what: `The rows were not taken within ${msMax} ms, the most that a stream may last.`,
+    instead: 'Narrow the query, read faster',
+    details: { sqlStreamMsMax: msMax },
+  })
 }

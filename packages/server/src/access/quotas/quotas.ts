@@ -14,6 +14,7 @@ import type { Addition, CounterRefusal, LogEntry, ReadVersion, Store, StoredValu
 import { type BucketSettings, bucketOfKey, FreshetError, type Key, type Version } from '@freshet/protocol'
 import type { AccessRules } from '../rules/access-rules.js'
 import type { Quota } from '../rules/parse-quota.js'
+import { raisingQuota } from './raising-quota.js'
 import { RequestAllowance } from './request-allowance.js'
 import { type StoredUsage, UsageReader } from './usage-reader.js'
 import {
@@ -133,8 +134,8 @@ export class Quotas {
     const max = by.find(addition => addition.key === key)?.max
     return new FreshetError(
       'QUOTA_EXCEEDED',
-      `The namespace ${namespace} has ${units} ${what} of ${max}, so nothing was done. Delete what is not needed, or have ` +
-        'its quota raised.',
+      `The namespace ${namespace} has ${units} ${what} of ${max}, so nothing was done. Delete what is not needed, or ` +
+        `${raisingQuota(namespace)}.`,
       { details: { namespace, what, used: units, max, outcome: 'not-done' } },
     )
   }

@@ -9,6 +9,7 @@ import type { Store, StoredValue } from '@freshet/core/store'
 import { FreshetError } from '@freshet/protocol'
 import { JSON_TYPE } from '../../http/answer.js'
 import { PERIODS_MS, type RequestQuota } from '../rules/parse-quota.js'
+import { raisingQuota } from './raising-quota.js'
 import { requestsKey } from './usage-record.js'
 
 interface Taken {
@@ -113,8 +114,8 @@ export class RequestAllowance {
     const retryAfterS = Math.ceil((periodMs - (this.#timeMs() % periodMs)) / 1000)
     return new FreshetError(
       'QUOTA_EXCEEDED',
-      `The namespace ${namespace} has used its ${max} requests of this ${per}. Come back in ${retryAfterS} s, or have its ` +
-        'quota raised.',
+      `The namespace ${namespace} has used its ${max} requests of this ${per}. Come back in ${retryAfterS} s, or ` +
+        `${raisingQuota(namespace)}.`,
       { details: { namespace, what: 'requests', max, per, retryAfterS, outcome: 'not-done' } },
     )
   }

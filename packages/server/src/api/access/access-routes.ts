@@ -73,7 +73,7 @@ export class AccessRoutes {
   async #apply({ exchange, caller }: Call): Promise<Answer> {
     const { store, access, settings, log } = this.#options
     if (!access.mayChange) throw withoutRules()
-    const body = readJsonObject(await readBody(exchange, settings.bodyBytesMax), settings.jsonDepthMax)
+    const body = readJsonObject(await readBody(exchange, settings.bodyBytesMax, 'bodyBytesMax'), settings)
     const by = byOf(caller)
     const applied = await applyRules(store, { ...readChange(body), ...by, claims: caller?.claims })
     const { hasChanged, version } = applied
@@ -88,8 +88,7 @@ export class AccessRoutes {
 
   async #try({ exchange }: Call): Promise<Answer> {
     const { store, access, settings } = this.#options
-    const { bodyBytesMax, jsonDepthMax, jsonMembersMax } = settings
-    const body = readJsonObject(await readBody(exchange, bodyBytesMax), jsonDepthMax, jsonMembersMax)
+    const body = readJsonObject(await readBody(exchange, settings.bodyBytesMax, 'bodyBytesMax'), settings)
     return jsonAnswer(200, await tryAccess(store, body, access.isOn ? access.rules : undefined))
   }
 
@@ -97,8 +96,7 @@ export class AccessRoutes {
   async #noteToken({ exchange, caller }: Call): Promise<Answer> {
     const { access, settings, trail } = this.#options
     if (!access.mayChange) throw withoutRules()
-    const { bodyBytesMax, jsonDepthMax, jsonMembersMax } = settings
-    const body = readJsonObject(await readBody(exchange, bodyBytesMax), jsonDepthMax, jsonMembersMax)
+    const body = readJsonObject(await readBody(exchange, settings.bodyBytesMax, 'bodyBytesMax'), settings)
     await trail.record({ ...byOf(caller), what: 'token', before: null, after: readMadeToken(body) })
     return jsonAnswer(200, { isNoted: true })
   }

@@ -183,15 +183,15 @@ export class BucketRoutes {
     const conditions = readConditions(headers)
     const contentType = headers['content-type']
     if (contentType !== undefined && !isJson(contentType)) throw settingsAreJson()
-    const { bodyBytesMax, jsonDepthMax, jsonMembersMax, lifetimeMsMax } = this.#options.settings
-    const text = readJsonObject(await readBody(exchange, bodyBytesMax), jsonDepthMax, jsonMembersMax)
+    const limits = this.#options.settings
+    const text = readJsonObject(await readBody(exchange, limits.bodyBytesMax, 'bodyBytesMax'), limits)
     checkExact(text)
     for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
       await this.#options.follower.catchUp()
       const before = this.#options.buckets.get(key)
       const deletion = before?.record.deletion
       if (deletion !== undefined) throw bucketDeleting(key, deletion)
-      const settings = readBucketSettings(settingsOf(text, before?.settings), lifetimeMsMax)
+      const settings = readBucketSettings(settingsOf(text, before?.settings), limits.lifetimeMsMax)
       const version = before?.version ?? 0
       if (isConditional(conditions) && !holds(conditions, version)) throw versionConflict(key, version)
       const { schemaVersion } = settings

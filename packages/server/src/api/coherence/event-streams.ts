@@ -21,6 +21,7 @@ import { EVENT_TIME_MS, formatEvent, packChanges } from '@freshet/core/coherence
 import { FreshetError, type Position, type StreamStart } from '@freshet/protocol'
 import type { LogFollower } from '../../coherence/log-follower.js'
 import { describeError, type Log } from '../../monitoring/log.js'
+import { overLimit } from '../../settings/limits.js'
 import type { ServerSettings } from '../../settings/server-settings.js'
 
 export interface EventStreamsOptions {
@@ -92,14 +93,15 @@ export class EventStreams {
 
   #checkRoom(): void {
     if (this.#isStopping) throw new FreshetError('SERVER_STOPPING', 'The server is stopping. Connect to another one.')
-    if (this.#clients.size < this.#settings.eventClientsMax) return
-    throw new FreshetError(
-      'SERVER_BUSY',
-      'The maximum number of readers is connected. Poll /coherence, or reconnect later.',
-      {
-        details: { retryAfterS: 5 },
-      },
-    )
+    const { eventClientsMax } = this.#settings
+    if (this.#clients.size < eventClientsMax) return
+    throw overLimit({
+      code: 'SERVER_BUSY',
+      limit: 'eventClientsMax',
+      what: `${eventClientsMax} readers of events are connected, the most that this server accepts.`,
+      instead: 'Poll /coherence (as the client does meanwhile), reconnect later',
+      details: { retryAfterS: 5, eventClientsMax },
+    })
   }
 
   /** Includes what was missed after a position, if that can be listed; otherwise only the position of the stream. */

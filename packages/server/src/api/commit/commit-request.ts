@@ -10,8 +10,9 @@ import {
   type Tag,
   type Version,
 } from '@freshet/protocol'
-import { tooLarge } from '../../http/request-body.js'
+import { checkObjectSize } from '../../http/request-body.js'
 import { checkExact, type JsonNode, parseJsonTree, readJsonObject } from '../../json/json-text.js'
+import { overLimit } from '../../settings/limits.js'
 import type { ServerSettings } from '../../settings/server-settings.js'
 
 export interface ReadCommit {
@@ -38,12 +39,12 @@ const TAGS_MAX = 100
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/
 
 export function readCommit(body: Uint8Array, settings: ServerSettings): ReadCommit {
-  const text = readJsonObject(body, settings.jsonDepthMax + ENVELOPE_DEPTH, settings.jsonMembersMax)
+  const text = readJsonObject(body, settings, ENVELOPE_DEPTH)
   const root = parseJsonTree(text, ENVELOPE_DEPTH)
   checkMembers(root, ['reads', 'lists', 'writes', 'lease', 'leaseId'])
-  const reads = listOf(root, 'reads', settings.commitReadsMax).map((node, i) => readRead(node, `reads[${i}]`))
-  const lists = listOf(root, 'lists', settings.commitReadsMax).map((node, i) => readList(node, `lists[${i}]`))
-  const writes = listOf(root, 'writes', settings.commitWritesMax).map((node, i) => {
+  const reads = listOf(root, 'reads', 'commitReadsMax', settings).map((node, i) => readRead(node, `reads[${i}]`))
+  const lists = listOf(root, 'lists', 'commitReadsMax', settings).map((node, i) => readList(node, `lists[${i}]`))
+  const writes = listOf(root, 'writes', 'commitWritesMax', settings).map((node, i) => {
     return readWrite(node, `writes[${i}]`, settings.bodyBytesMax)
   })
   checkDistinct('reads', reads)
@@ -75,12 +76,22 @@ function readLease(root: JsonNode, reads: readonly ReadVersion[], settings: Serv
   return { keys: reads.map(({ key }) => key), ...(ms > 0 ? { ms } : {}), ...(id === undefined ? {} : { id }) }
 }
 
-function listOf(root: JsonNode, name: string, countMax: number): readonly JsonNode[] {
+function listOf(
+  root: JsonNode,
+  name: string,
+  limit: 'commitReadsMax' | 'commitWritesMax',
+  { [limit]: countMax }: ServerSettings,
+): readonly JsonNode[] {
   const node = root.members?.get(name)
   if (node === undefined && name !== 'writes') return []
   if (node?.elements === undefined) throw invalid(`${name} must be a list`)
-  if (node.elements.length <= countMax) return node.elements
-  throw new FreshetError('LIMIT_EXCEEDED', `A commit can have at most ${countMax} ${name} on this server. Split it.`, {
+  const { length } = node.elements
+  if (length <= countMax) return node.elements
+  throw overLimit({
+    code: 'LIMIT_EXCEEDED',
+    limit,
+    what: `The commit has ${length} ${name}, more than the ${countMax} that this server accepts.`,
+    instead: 'Divide it into several commits, if they need not happen together',
     details: { [name]: countMax },
   })
 }
@@ -124,7 +135,7 @@ function readWrite(node: JsonNode, where: string, bytesMax: number): RequestedWr
   const value = node.members?.get('value')
   if (value !== undefined) {
     checkMembers(node, ['path', 'value'], where)
-    return { key, kind: 'json', body: withinLimit(Buffer.from(value.text), bytesMax) }
+    return { key, kind: 'json', body: withinLimit(where, Buffer.from(value.text), bytesMax) }
   }
   const patch = node.members?.get('patch')
   if (patch !== undefined) {
@@ -148,11 +159,11 @@ function readWrite(node: JsonNode, where: string, bytesMax: number): RequestedWr
   if (typeof contentType !== 'string')
     throw invalid(`${where} needs a value, or a patch, or contentType and base64, or delete, or add`)
   if (typeof base64 !== 'string' || !BASE64.test(base64)) throw invalid(`${where}.base64 must be base64`)
-  return { key, kind: 'bytes', contentType, body: withinLimit(Buffer.from(base64, 'base64'), bytesMax) }
+  return { key, kind: 'bytes', contentType, body: withinLimit(where, Buffer.from(base64, 'base64'), bytesMax) }
 }
 
-function withinLimit(body: Uint8Array, bytesMax: number): Uint8Array {
-  if (body.length > bytesMax) throw tooLarge(bytesMax)
+function withinLimit(where: string, body: Uint8Array, bytesMax: number): Uint8Array {
+  checkObjectSize(`The value of ${where}`, body, bytesMax)
   return body
 }
 

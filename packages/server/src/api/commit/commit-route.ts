@@ -20,7 +20,7 @@ import { matchRequired, tooMuchContention } from '../../buckets/refusals.js'
 import type { LogFollower } from '../../coherence/log-follower.js'
 import { type Answer, JSON_TYPE, jsonTextAnswer } from '../../http/answer.js'
 import { isJson, notJson, readContentType } from '../../http/content-types.js'
-import { readBody, tooLarge } from '../../http/request-body.js'
+import { checkObjectSize, readBody, type SizeSetting } from '../../http/request-body.js'
 import type { AnswerNote } from '../../idempotency/answer-note.js'
 import {
   type Idempotency,
@@ -70,7 +70,8 @@ export class CommitRoute {
   async #post({ exchange, caller }: Call): Promise<Answer> {
     const { settings } = this.#options
     checkType(exchange.request.headers['content-type'])
-    const body = await readBody(exchange, bytesMaxFor(caller, settings))
+    const setting = sizeSettingFor(caller, settings)
+    const body = await readBody(exchange, settings[setting], setting)
     const commit = readCommit(body, settings)
     const written = commit.writes.map(({ key }) => key)
     const claimant = claimantOf(caller, written, each => mightCommit(each, commit))
@@ -163,8 +164,8 @@ export class CommitRoute {
     const { buckets, settings } = this.#options
     const before = migrated(key, buckets.get(bucketOfKey(key)), current)
     const body = Buffer.from(mergePatch(new TextDecoder().decode(before.body), patch))
-    if (body.length > settings.bodyBytesMax) throw tooLarge(settings.bodyBytesMax)
-    readJsonObject(body, settings.jsonDepthMax, settings.jsonMembersMax)
+    checkObjectSize(`The patched object ${pathOfKey(key)}`, body, settings.bodyBytesMax)
+    readJsonObject(body, settings)
     return body
   }
 
@@ -272,9 +273,9 @@ interface PatchedCommit extends ReadCommit {
 }
 
 /** A commit of only reads, by a caller who may not write, can be no longer than an object. */
-function bytesMaxFor(caller: Caller | undefined, { bodyBytesMax, commitBodyBytesMax }: ServerSettings): number {
+function sizeSettingFor(caller: Caller | undefined, { bodyBytesMax, commitBodyBytesMax }: ServerSettings): SizeSetting {
   const mayWrite = caller === undefined || caller.mightSomewhere(WRITES)
-  return mayWrite ? commitBodyBytesMax : Math.min(bodyBytesMax, commitBodyBytesMax)
+  return mayWrite || commitBodyBytesMax < bodyBytesMax ? 'commitBodyBytesMax' : 'bodyBytesMax'
 }
 
 function mightCommit(caller: Caller, { reads, lists, writes }: ReadCommit): boolean {

@@ -13,7 +13,7 @@ import type { Exchange } from '../../http/exchange.js'
 import type { Replies } from '../../http/replies.js'
 import { readBody } from '../../http/request-body.js'
 import type { CacheConfig } from '../../invalidation/cache-config.js'
-import { readJsonObject } from '../../json/json-text.js'
+import { readMembers } from '../../json/json-text.js'
 import type { Call } from '../../routing/call.js'
 
 export interface DoctorTask {
@@ -53,7 +53,7 @@ export class DoctorRoute {
   async post({ exchange }: Call): Promise<Answer | undefined> {
     const { doctor } = this.#options
     if (doctor === undefined) throw new FreshetError('ROUTE_UNKNOWN', 'This server has no doctor. Run: freshet doctor')
-    const { cache } = JSON.parse(readJsonObject(await readBody(exchange, BODY_BYTES_MAX), 2)) as { cache?: unknown }
+    const { cache } = readMembers(await readBody(exchange, BODY_BYTES_MAX), 2)
     const config = this.#options.caches.find(({ name }) => name === cache)
     const through = config && throughOf(config)
     if (config === undefined || through === undefined) throw noSuchCache(this.#options.caches)

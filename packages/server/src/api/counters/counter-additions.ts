@@ -30,6 +30,7 @@ import {
 } from '../../idempotency/read-operation.js'
 import { readMembers } from '../../json/json-text.js'
 import type { Call } from '../../routing/call.js'
+import { overLimit } from '../../settings/limits.js'
 import type { ServerSettings } from '../../settings/server-settings.js'
 import { claimantOf } from '../../writing/claimant-of.js'
 import { ATTEMPTS_MAX, type Committer, checkNotDeleting, SETTINGS_BY_DEFAULT } from '../../writing/committer.js'
@@ -69,7 +70,7 @@ export class CounterAdditions {
   async one({ exchange, caller, names }: Call): Promise<Answer> {
     const { bodyBytesMax, idBytesMax } = this.#options.settings
     const name = objectNameOf(names, idBytesMax)
-    const body = await readBody(exchange, bodyBytesMax)
+    const body = await readBody(exchange, bodyBytesMax, 'bodyBytesMax')
     const asked = readMembers(body, 1)
     checkMembers(asked, ['add'])
     const counted = await this.#add(name, asked.add, readOperation(exchange.request, body, caller), caller)
@@ -82,7 +83,7 @@ export class CounterAdditions {
 
   async many({ exchange, caller, names }: Call): Promise<Answer> {
     const { settings } = this.#options
-    const body = await readBody(exchange, settings.commitBodyBytesMax)
+    const body = await readBody(exchange, settings.commitBodyBytesMax, 'commitBodyBytesMax')
     const bucket = bucketNameOf(names)
     const results = await Promise.all(
       readAdditions(body, settings).map(({ id, add, key }) =>
@@ -179,7 +180,12 @@ function readAdditions(body: Buffer, { commitWritesMax }: ServerSettings): reado
   checkMembers(root, ['additions'])
   if (!Array.isArray(root.additions)) throw invalid('additions must be a list')
   if (root.additions.length > commitWritesMax) {
-    throw new FreshetError('LIMIT_EXCEEDED', `At most ${commitWritesMax} additions can be sent together. Split them.`, {
+    const { length } = root.additions
+    throw overLimit({
+      code: 'LIMIT_EXCEEDED',
+      limit: 'commitWritesMax',
+      what: `The request has ${length} additions, more than the ${commitWritesMax} that this server accepts.`,
+      instead: 'Send them in several requests',
       details: { additions: commitWritesMax },
     })
   }

@@ -4,13 +4,14 @@
  */
 import { formatUnits, parseUnits } from '@freshet/core/counters'
 import type { StoredEntry } from '@freshet/core/store'
-import { FreshetError, type Key, type Position, type Version } from '@freshet/protocol'
+import type { FreshetError, Key, Position, Version } from '@freshet/protocol'
 import { type Caller, PRIVATE } from '../../access/caller.js'
 import type { Bucket } from '../../buckets/bucket-directory.js'
 import { bucketNotFound } from '../../buckets/refusals.js'
 import type { Answer } from '../../http/answer.js'
 import { type Parameters, parameterInvalid } from '../../http/request-target.js'
 import type { Call } from '../../routing/call.js'
+import { overLimit } from '../../settings/limits.js'
 import { answerJudged, type PlacedAnswer } from '../lists/answer-judged.js'
 import { type PageReaderOptions, placedPage, unchangedPage } from '../lists/page-answer.js'
 
@@ -113,9 +114,11 @@ function formatBig(units: bigint, decimals: number): string {
 }
 
 function tooMany(countersMax: number): FreshetError {
-  return new FreshetError(
-    'LIMIT_EXCEEDED',
-    `This bucket has more than ${countersMax} counters, the most that this server adds up (countersMax).`,
-    { details: { countersMax } },
-  )
+  return overLimit({
+    code: 'LIMIT_EXCEEDED',
+    limit: 'countersMax',
+    what: `This bucket has more than ${countersMax} counters, the most that this server adds up.`,
+    instead: 'Divide them among several buckets, add up a list of them yourself',
+    details: { countersMax },
+  })
 }

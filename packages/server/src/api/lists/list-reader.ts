@@ -3,13 +3,14 @@
  * every change in the bucket as a change of the bucket's own path, which is the path of all its lists.
  */
 import type { ScanRange, StoredEntry, StoredValue } from '@freshet/core/store'
-import { checkId, FreshetError, type Key, type Position, type Version } from '@freshet/protocol'
+import { checkId, type Key, type Position, type Version } from '@freshet/protocol'
 import { type Caller, PRIVATE } from '../../access/caller.js'
 import type { Bucket } from '../../buckets/bucket-directory.js'
 import { bucketNotFound } from '../../buckets/refusals.js'
 import type { Answer } from '../../http/answer.js'
 import { type Parameters, parameterInvalid } from '../../http/request-target.js'
 import type { Call } from '../../routing/call.js'
+import { overLimit } from '../../settings/limits.js'
 import { answerJudged, type PlacedAnswer } from './answer-judged.js'
 import { type PageReaderOptions, placedPage, unchangedPage } from './page-answer.js'
 
@@ -146,13 +147,13 @@ export class ListReader {
   #checkCount(name: string, count: number): void {
     const { listLimitMax } = this.#options.settings
     if (count <= listLimitMax) return
-    throw new FreshetError(
-      'LIMIT_EXCEEDED',
-      `${name} is more than ${listLimitMax}, the most that one list can hold. Request fewer.`,
-      {
-        details: { listLimitMax },
-      },
-    )
+    throw overLimit({
+      code: 'LIMIT_EXCEEDED',
+      limit: 'listLimitMax',
+      what: `${count} objects were requested with ${name}, more than the ${listLimitMax} that one list can hold on this server.`,
+      instead: 'Request several lists',
+      details: { listLimitMax },
+    })
   }
 }
 

@@ -25,6 +25,7 @@ import { type Parameters, parameterInvalid } from '../../http/request-target.js'
 import { project } from '../../json/projection.js'
 import type { Metrics } from '../../monitoring/metrics.js'
 import type { Call } from '../../routing/call.js'
+import { overLimit } from '../../settings/limits.js'
 import { answerJudged, type PlacedAnswer } from './answer-judged.js'
 import { type PageReaderOptions, placedPage, unchangedPage } from './page-answer.js'
 
@@ -161,11 +162,13 @@ export class QueryReader {
   #withinLimit(query: Query): Query {
     const { listLimitMax } = this.#options.settings
     if (query.limit === undefined || query.limit <= listLimitMax) return query
-    throw new FreshetError(
-      'LIMIT_EXCEEDED',
-      `limit is more than ${listLimitMax}, the most that one page can hold. Request fewer.`,
-      { details: { listLimitMax } },
-    )
+    throw overLimit({
+      code: 'LIMIT_EXCEEDED',
+      limit: 'listLimitMax',
+      what: `${query.limit} objects were requested with limit, more than the ${listLimitMax} that one page can hold on this server.`,
+      instead: 'Request several pages',
+      details: { listLimitMax },
+    })
   }
 
   /** A page that gets too long is cut, and the next one continues from there. */

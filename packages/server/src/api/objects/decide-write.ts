@@ -10,7 +10,7 @@ import { versionConflict } from '../../buckets/refusals.js'
 import { JSON_TYPE } from '../../http/answer.js'
 import type { Conditions } from '../../http/conditions.js'
 import { isJson, notJson, readContentType } from '../../http/content-types.js'
-import { tooLarge } from '../../http/request-body.js'
+import { checkObjectSize } from '../../http/request-body.js'
 import type { AskedOperation } from '../../idempotency/read-operation.js'
 import { readJsonObject } from '../../json/json-text.js'
 import { mergePatch } from '../../json/merge-patch.js'
@@ -94,14 +94,14 @@ function decidePatch(
   }
   if (current === undefined) throw nothingThere(key)
   const body = Buffer.from(mergePatch(new TextDecoder().decode(current.body), patch))
-  if (body.length > settings.bodyBytesMax) throw tooLarge(settings.bodyBytesMax)
+  checkObjectSize('The patched object', body, settings.bodyBytesMax)
   readObject(body, settings)
   return { key, contentType: JSON_TYPE, body }
 }
 
 /** Returns its text. Throws BODY_INVALID. */
-export function readObject(body: Uint8Array, { jsonDepthMax, jsonMembersMax }: ServerSettings): string {
-  return readJsonObject(body, jsonDepthMax, jsonMembersMax)
+export function readObject(body: Uint8Array, settings: ServerSettings): string {
+  return readJsonObject(body, settings)
 }
 
 function nothingThere(key: Key): FreshetError {

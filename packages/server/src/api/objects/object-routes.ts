@@ -59,7 +59,7 @@ export class ObjectRoutes {
     const name = this.#nameOf(names)
     const { headers } = exchange.request
     const conditions = readConditions(headers)
-    const body = await readBody(exchange, this.#options.settings.bodyBytesMax)
+    const body = await readBody(exchange, this.#options.settings.bodyBytesMax, 'bodyBytesMax')
     const operation = readOperation(exchange.request, body, caller)
     const contentType = headers['content-type']
     return this.#options.writes.write({ ...name, kind: 'put', conditions, contentType, body, caller, operation })
@@ -68,7 +68,7 @@ export class ObjectRoutes {
   /** `POST /db/{namespace}/{bucket}` */
   async post({ exchange, caller, names }: Call): Promise<Answer> {
     const name = this.#nameOf([...names, this.#options.newId()])
-    const body = await readBody(exchange, this.#options.settings.bodyBytesMax)
+    const body = await readBody(exchange, this.#options.settings.bodyBytesMax, 'bodyBytesMax')
     const operation = readOperation(exchange.request, body, caller)
     const contentType = exchange.request.headers['content-type']
     const conditions = { noneMatch: '*' } as const
@@ -81,7 +81,7 @@ export class ObjectRoutes {
     const conditions = readConditions(headers)
     checkPatchType(headers['content-type'])
     const { settings, writes } = this.#options
-    const body = await readBody(exchange, settings.bodyBytesMax)
+    const body = await readBody(exchange, settings.bodyBytesMax, 'bodyBytesMax')
     const patch = readObject(body, settings)
     const operation = readOperation(exchange.request, body, caller)
     return writes.write({ ...name, kind: 'patch', conditions, patch, caller, operation })

@@ -60,8 +60,8 @@ export class TaskRoutes {
   }
 
   async #post({ exchange, caller, names: [id = ''] }: Call): Promise<Answer> {
-    const { jsonDepthMax } = this.#options.settings
-    const action = readAction(readJsonObject(await readBody(exchange, BODY_BYTES_MAX), jsonDepthMax))
+    const body = await readBody(exchange, BODY_BYTES_MAX)
+    const action = readAction(readJsonObject(body, this.#options.settings))
     for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
       const position = await this.#act(id, action, caller)
       if (position !== undefined) {
