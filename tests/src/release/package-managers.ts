@@ -16,6 +16,8 @@ export interface PackageManager {
   readonly execute: readonly string[]
   /** What runs a script with what was installed. */
   readonly script: readonly string[]
+  /** Its settings, by the name of the file; `registry` is the address to take packages from. */
+  settings(registry: string): Readonly<Record<string, string>>
 }
 
 /** From the registry: the versions that this repository is tested with. */
@@ -33,27 +35,63 @@ export function packageManagers(tools: string): readonly PackageManager[] {
   const from = (path: string) => join(tools, 'node_modules', path)
   const [pnpm, yarn, bun] = [from('pnpm/bin/pnpm.mjs'), from('@yarnpkg/cli-dist/bin/yarn.js'), from(`${bunPackage}/bin/bun`)]
   const node = process.execPath
+  const npmrc = (registry: string) => ({ '.npmrc': `registry=${registry}\n` })
   return [
     {
       name: 'npm',
       command: ['npm'],
       add: ['install', '--no-audit', '--no-fund'],
-      execute: ['npm', 'exec', '--no', '--'],
+      execute: ['npm', 'exec', '--'],
       script: [node],
+      settings: npmrc,
     },
-    { name: 'pnpm', command: [node, pnpm], add: ['add'], execute: [node, pnpm, 'exec'], script: [node] },
-    { name: 'Yarn', command: [node, yarn], add: ['add'], execute: [node, yarn, 'run'], script: [node, yarn, 'node'] },
-    { name: 'Bun', command: [bun], add: ['add'], execute: [bun, 'x', '--no-install'], script: [bun] },
+    {
+      name: 'pnpm',
+      command: [node, pnpm],
+      add: ['add'],
+      execute: [node, pnpm, 'exec'],
+      script: [node],
+      settings: registry => ({ ...npmrc(registry), 'pnpm-workspace.yaml': NO_BUILDS }),
+    },
+    {
+      name: 'Yarn',
+      command: [node, yarn],
+      add: ['add'],
+      execute: [node, yarn, 'run'],
+      script: [node, yarn, 'node'],
+      settings: registry => ({ '.yarnrc.yml': yarnrc(registry), 'yarn.lock': '' }),
+    },
+    {
+      name: 'Bun',
+      command: [bun],
+      add: ['add'],
+      execute: [bun, 'x', '--no-install'],
+      script: [bun],
+      settings: npmrc,
+    },
   ]
 }
 
+/** As packages/cli/README.md tells users of pnpm: these packages bring their binaries, so they need not be built. */
+const NO_BUILDS = `allowBuilds:
+  "@photostructure/sqlite": false
+  lmdb: false
+  msgpackr-extract: false
+`
+
+function yarnrc(registry: string): string {
+  const settings = [`npmRegistryServer: '${registry}'`, "unsafeHttpWhitelist: ['127.0.0.1']", 'enableTelemetry: false']
+  return `${settings.join('\n')}\ncompressionLevel: 0\n`
+}
+
 /** A new, empty project in `folder` that takes packages from this registry. */
-export function createProject(folder: string, registry: string): void {
+export function createProject(folder: string, manager: PackageManager, registry: string): void {
   mkdirSync(folder, { recursive: true })
-  writeFileSync(join(folder, 'package.json'), JSON.stringify({ name: 'app', private: true, type: 'module' }))
-  writeFileSync(join(folder, '.npmrc'), `registry=${registry}\n`)
-  const yarnrc = [`npmRegistryServer: '${registry}'`, "unsafeHttpWhitelist: ['127.0.0.1']", 'enableTelemetry: false']
-  writeFileSync(join(folder, '.yarnrc.yml'), `${yarnrc.join('\n')}\n`)
+  // Yarn looks up optional packages of every platform, and mirrors of the registry may lack some.
+  const resolutions = { 'msgpackr-extract': 'npm:empty-npm-package@1.0.0' }
+  const manifest = { name: 'app', private: true, type: 'module', ...(manager.name === 'Yarn' ? { resolutions } : {}) }
+  const files = { 'package.json': JSON.stringify(manifest), ...manager.settings(registry) }
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text)
 }
 
 /** The environment of a user who has never used a package manager. */
