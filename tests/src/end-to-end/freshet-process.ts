@@ -34,15 +34,17 @@ export interface FreshetOptions {
   readonly environment?: Readonly<Record<string, string>>
   readonly cwd?: string
   readonly uid?: number
+  /** The program of Node that runs it; default: the one that runs the tests. */
+  readonly node?: string
   /** For `runFreshet`: kill the process if it has not ended by then. */
   readonly killAfterMs?: number
 }
 
 const running = new Set<ChildProcess>()
 
-function spawnFreshet(args: readonly string[], { environment = {}, cwd, uid }: FreshetOptions): ChildProcess {
+function spawnFreshet(args: readonly string[], { environment = {}, cwd, uid, node = process.execPath }: FreshetOptions): ChildProcess {
   // Not detached: stopping the test run's process group stops these processes with it.
-  const child = spawn(process.execPath, [FRESHET, ...args], {
+  const child = spawn(node, [FRESHET, ...args], {
     env: { PATH: process.env.PATH, ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
     ...(cwd === undefined ? {} : { cwd }),

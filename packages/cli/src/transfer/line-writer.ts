@@ -1,6 +1,8 @@
 /** A file that is written line by line, with the SHA-256 digest of its content so far. Unwritten lines take bounded memory. */
 import { createHash, type Hash } from 'node:crypto'
+import { fdatasync } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
+import { promisify } from 'node:util'
 
 const BUFFERED_BYTES_MAX = 256 * 1024
 
@@ -53,7 +55,8 @@ export class LineWriter {
   /** The lines are on disk when this resolves. */
   async sync(): Promise<void> {
     await this.flush()
-    await this.#file.datasync()
+    // Under Yarn's Plug'n'Play, file handles have no `datasync`.
+    await promisify(fdatasync)(this.#file.fd)
   }
 
   /** Drops lines that are not flushed. */

@@ -2,21 +2,24 @@
 import { FreshetError, idOf, type Stored, versionOf } from '@freshet/client'
 import { type Note, openNotes } from './notes.js'
 
+/** `npm run dev` sets it to the address of its data server. */
 const SERVER = (import.meta.env.VITE_FRESHET_URL as string | undefined) ?? 'http://localhost:7700'
-const REFRESH_MS = 500
 
 const list = document.querySelector<HTMLUListElement>('#notes')!
 const status = document.querySelector<HTMLParagraphElement>('#status')!
 const form = document.querySelector<HTMLFormElement>('#add')!
 
-const { notes } = await openNotes(SERVER).catch(error => {
+const { db, notes } = await openNotes(SERVER).catch(error => {
   status.textContent = `No server at ${SERVER}. Is \`npm run dev\` running?`
   throw error
 })
 
+/** Of the state that the page shows, or is about to show. */
+let position = -1
 let shown = ''
 
 async function show(): Promise<void> {
+  position = db.session.position
   const { items } = await notes.query({ sort: ['createdAt'], limit: 100 })
   status.textContent = `${items.length} notes. Open this page twice, and change something.`
   const state = items.map(note => `${idOf(note)} ${versionOf(note)}`).join()
@@ -54,4 +57,12 @@ form.addEventListener('submit', async event => {
 })
 
 await show()
-setInterval(() => void show().catch(error => (status.textContent = String(error))), REFRESH_MS)
+// The server pushes changes to the session, whose position moves with them: to compare positions sends no request.
+setInterval(() => {
+  if (db.session.position !== position) void show().catch(showAgain)
+}, 100)
+
+function showAgain(error: unknown): void {
+  status.textContent = String(error)
+  position = -1
+}

@@ -14,7 +14,7 @@ export interface Notes {
 
 /** The server pushes the changes of other clients, so they show a moment later, whatever caches are on the way. */
 export async function openNotes(url: string): Promise<Notes> {
-  const db = await connect(url, { refresh: 'push', staleness: 500 })
+  const db = await connect(url, { refresh: 'push' })
   const notes = db.bucket<Note>('app/notes')
   await notes.configure({ indexes: [{ name: 'by-date', fields: ['createdAt'] }] })
   return { db, notes }

@@ -1,7 +1,8 @@
 /** Checks, before anything is written, that a folder is suitable for a store. */
-import { constants } from 'node:fs'
+import { constants, fsync } from 'node:fs'
 import { access, chmod, mkdir, open, readdir, stat } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
+import { promisify } from 'node:util'
 import { DATA_FILE, LOCK_TABLE, type MetaTable } from './environment.js'
 import { storeDamaged, storeUnusable } from './lmdb-errors.js'
 import { bootId } from './processes.js'
@@ -91,7 +92,8 @@ export async function requireStore(path: string): Promise<void> {
 export async function flushFolder(path: string): Promise<void> {
   for (const folder of [path, dirname(resolve(path))]) {
     const handle = await open(folder)
-    await handle.sync().finally(() => handle.close())
+    // Under Yarn's Plug'n'Play, file handles have no `sync`.
+    await promisify(fsync)(handle.fd).finally(() => handle.close())
   }
 }
 
