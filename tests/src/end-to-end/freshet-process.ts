@@ -42,7 +42,10 @@ export interface FreshetOptions {
 
 const running = new Set<ChildProcess>()
 
-function spawnFreshet(args: readonly string[], { environment = {}, cwd, uid, node = process.execPath }: FreshetOptions): ChildProcess {
+function spawnFreshet(
+  args: readonly string[],
+  { environment = {}, cwd, uid, node = process.execPath }: FreshetOptions,
+): ChildProcess {
   // Not detached: stopping the test run's process group stops these processes with it.
   const child = spawn(node, [FRESHET, ...args], {
     env: { PATH: process.env.PATH, ...environment },

@@ -1,7 +1,7 @@
 /**
- * Builds an image without an engine: does the COPY and RUN of each stage of a Dockerfile in a folder of its own. It knows as much of
- * Dockerfiles as deploy/docker/Dockerfile needs, and throws at anything else. RUN has no container around it, so commands with
- * absolute paths are not run: what they would do is left to the caller.
+ * Builds an image without a container engine: follows the COPY and RUN instructions of each stage of a Dockerfile in a folder for
+ * that stage. It knows the instructions that deploy/docker/Dockerfile uses, and throws at any other. RUN happens outside a
+ * container, so commands with absolute paths are not run: the caller does what they would do.
  */
 import { execFileSync } from 'node:child_process'
 import { cpSync, existsSync, mkdirSync, readFileSync, statSync } from 'node:fs'
@@ -70,8 +70,8 @@ function newStage(root: string): Stage {
 function take(each: Instruction, stage: Stage, stages: ReadonlyMap<string, Stage>, options: BuildOptions): void {
   const keyword = each.getKeyword()
   const text = each.getArgumentsContent() ?? ''
-  if (keyword === 'WORKDIR') mkdirSync(stage.root + (stage.folder = text), { recursive: true })
-  else if (keyword === 'ENV') Object.assign(stage.environment, Object.fromEntries(wordsOf(each).map(word => word.split('='))))
+  if (keyword === 'WORKDIR') enter(stage, text)
+  else if (keyword === 'ENV') addVariables(stage, wordsOf(each))
   else if (keyword === 'COPY') copy(each as JSONInstruction, stage, stages, options.context)
   else if (keyword === 'RUN') runCommand(text, stage, options)
   else if (keyword === 'STOPSIGNAL') stage.stopSignal = text
@@ -79,6 +79,15 @@ function take(each: Instruction, stage: Stage, stages: ReadonlyMap<string, Stage
   else if (keyword === 'CMD') stage.arguments = JSON.parse(text) as string[]
   else if (keyword === 'HEALTHCHECK') stage.healthCheck = JSON.parse(text.replace(/^CMD /, '')) as string[]
   else if (!WITHOUT_EFFECT.includes(keyword)) throw new Error(`image-steps.ts does not know ${keyword}. Add it there.`)
+}
+
+function enter(stage: Stage, folder: string): void {
+  stage.folder = folder
+  mkdirSync(stage.root + folder, { recursive: true })
+}
+
+function addVariables(stage: Stage, words: readonly string[]): void {
+  Object.assign(stage.environment, Object.fromEntries(words.map(word => word.split('='))))
 }
 
 function wordsOf(each: Instruction): readonly string[] {
@@ -97,7 +106,10 @@ function runCommand(text: string, stage: Stage, { environment }: BuildOptions): 
 function copy(each: ModifiableInstruction, stage: Stage, stages: ReadonlyMap<string, Stage>, context: string): void {
   const words = wordsOf(each)
   const [sources, target] = [words.slice(0, -1), words.at(-1)!]
-  const from = each.getFlags().find(flag => flag.getName() === 'from')?.getValue()
+  const from = each
+    .getFlags()
+    .find(flag => flag.getName() === 'from')
+    ?.getValue()
   const to = isAbsolute(target) ? stage.root + target : join(stage.root, stage.folder, target)
   for (const source of sources) {
     if (from) copyPath(stages.get(from)!.root + source, source, to, target.endsWith('/'))
@@ -134,6 +146,9 @@ function filesOf(context: string): readonly string[] {
 
 function ignorePattern(line: string): RegExp {
   const anywhere = line.startsWith('**/')
-  const name = line.replace(/^\*\*\//, '').replaceAll('.', '\\.').replaceAll('*', '[^/]*')
+  const name = line
+    .replace(/^\*\*\//, '')
+    .replaceAll('.', '\\.')
+    .replaceAll('*', '[^/]*')
   return new RegExp(`${anywhere ? '(?:^|/)' : '^'}${name}(?:/|$)`)
 }

@@ -45,26 +45,31 @@ await store.close()
 
 describe.concurrent.each(VERSIONS)('on Node %s', version => {
   test('the store in memory serves what was written', async () => {
-    const { stdout } = await run(nodes.get(version)!, ['--input-type=module', '--eval', MEMORY], { cwd: join(root, 'tests') })
+    const { stdout } = await run(nodes.get(version)!, ['--input-type=module', '--eval', MEMORY], {
+      cwd: join(root, 'tests'),
+    })
     expect(stdout).toBe(`${version} 4\n`)
   })
 
   test.each([
     ['embedded', (data: string) => ['--data', data]],
     ['SQLite', (data: string) => ['--store', `sqlite:${join(data, 'shop.db')}`]],
-  ])('the %s store has kept every acknowledged write when the server is killed and started again', async (name, options) => {
-    const data = join(folder, `${name}-${version}`)
-    mkdirSync(data)
-    const start = () => startFreshet(['serve', '--workers', '1', ...options(data)], { node: nodes.get(version)! })
-    const server = await start()
-    const { headers, body } = { headers: { 'content-type': 'application/json' }, body: '{"price":4}' }
-    const put = await fetch(`${server.url}/db/shop/products/tea`, { method: 'PUT', headers, body })
-    expect(put.status).toBe(201)
-    await server.kill()
-    const again = await start()
-    expect(await (await fetch(`${again.url}/db/shop/products/tea`)).json()).toEqual({ price: 4 })
-    expect(await again.stop()).toBe(0)
-  })
+  ])(
+    'the %s store has kept every acknowledged write when the server is killed and started again',
+    async (name, options) => {
+      const data = join(folder, `${name}-${version}`)
+      mkdirSync(data)
+      const start = () => startFreshet(['serve', '--workers', '1', ...options(data)], { node: nodes.get(version)! })
+      const server = await start()
+      const { headers, body } = { headers: { 'content-type': 'application/json' }, body: '{"price":4}' }
+      const put = await fetch(`${server.url}/db/shop/products/tea`, { method: 'PUT', headers, body })
+      expect(put.status).toBe(201)
+      await server.kill()
+      const again = await start()
+      expect(await (await fetch(`${again.url}/db/shop/products/tea`)).json()).toEqual({ price: 4 })
+      expect(await again.stop()).toBe(0)
+    },
+  )
 })
 
 test('the README names the newest line of Node with long-term support', async () => {

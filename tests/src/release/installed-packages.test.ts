@@ -8,9 +8,9 @@ import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { freePort } from '@freshet/engines/under-test/free-port'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type InstalledServer, startInstalled } from './installed-server.js'
 import { type LoopbackRegistry, startRegistry } from './loopback-registry.js'
 import { createProject, freshEnvironment, MANAGER_PACKAGES, packageManagers, runIn } from './package-managers.js'
-import { type InstalledServer, startInstalled } from './installed-server.js'
 
 const root = fileURLToPath(new URL('../../../', import.meta.url))
 const folder = mkdtempSync(join(tmpdir(), 'freshet-installed-'))
@@ -80,7 +80,6 @@ describe.concurrent('all packages, installed into an empty folder', () => {
     const printed = await runIn(project, [...each.script, 'script.mjs', server.url], env)
     expect(JSON.parse(printed)).toEqual({ tea: { name: 'Tea', price: 4 }, name: 'Finest' })
   })
-
 })
 
 test("the README's command for users without a clone starts a server, whose page and data answer", async () => {
@@ -102,7 +101,9 @@ describe.concurrent('a program that uses the client, its entities and the server
   const BUNDLED = { module: 'esnext', moduleResolution: 'bundler', lib: ['ES2022', 'DOM', 'DOM.Iterable'] }
   const everywhere = { esm: ESM, bundled: { ...BUNDLED, types: ['node'] } }
   const cases = [
-    ...[OLDEST, NEWEST].flatMap(version => Object.entries(everywhere).map(([name, options]) => ({ version, name, options }))),
+    ...[OLDEST, NEWEST].flatMap(version =>
+      Object.entries(everywhere).map(([name, options]) => ({ version, name, options })),
+    ),
     { version: TYPESCRIPT[1]!, name: 'esm', options: everywhere.esm },
     { version: TYPESCRIPT[2]!, name: 'bundled', options: everywhere.bundled },
   ]
@@ -144,11 +145,15 @@ describe.concurrent('a program that uses the client, its entities and the server
 
   function exportsOf(door: string): readonly string[] {
     const [name, path] = door.split('/') as [string, string?]
-    const { exports } = JSON.parse(readFileSync(join(typed, 'node_modules/@freshet', name, 'package.json'), 'utf8')) as {
+    const { exports } = JSON.parse(
+      readFileSync(join(typed, 'node_modules/@freshet', name, 'package.json'), 'utf8'),
+    ) as {
       exports: Readonly<Record<string, { types: string }>>
     }
     const types = exports[path === undefined ? '.' : `./${path}`]!.types
-    const lists = readFileSync(join(typed, 'node_modules/@freshet', name, types), 'utf8').matchAll(/^export (?:type )?\{([^}]*)\}/gms)
+    const lists = readFileSync(join(typed, 'node_modules/@freshet', name, types), 'utf8').matchAll(
+      /^export (?:type )?\{([^}]*)\}/gms,
+    )
     const names = [...lists].flatMap(([, list]) => list!.split(',').map(each => each.replace(/^\s*type /, '').trim()))
     return names.filter(each => each !== '')
   }
@@ -156,5 +161,6 @@ describe.concurrent('a program that uses the client, its entities and the server
 
 /** Of a package that this repository is built with. */
 function versionOf(name: string): string {
-  return (JSON.parse(readFileSync(join(root, 'node_modules', name, 'package.json'), 'utf8')) as { version: string }).version
+  return (JSON.parse(readFileSync(join(root, 'node_modules', name, 'package.json'), 'utf8')) as { version: string })
+    .version
 }

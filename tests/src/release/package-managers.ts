@@ -33,7 +33,11 @@ export const MANAGER_PACKAGES: readonly string[] = [`pnpm@${PNPM}`, `@yarnpkg/cl
 /** `tools`: the folder in which MANAGER_PACKAGES are installed. */
 export function packageManagers(tools: string): readonly PackageManager[] {
   const from = (path: string) => join(tools, 'node_modules', path)
-  const [pnpm, yarn, bun] = [from('pnpm/bin/pnpm.mjs'), from('@yarnpkg/cli-dist/bin/yarn.js'), from(`${bunPackage}/bin/bun`)]
+  const [pnpm, yarn, bun] = [
+    from('pnpm/bin/pnpm.mjs'),
+    from('@yarnpkg/cli-dist/bin/yarn.js'),
+    from(`${bunPackage}/bin/bun`),
+  ]
   const node = process.execPath
   const npmrc = (registry: string) => ({ '.npmrc': `registry=${registry}\n` })
   return [

@@ -19,8 +19,8 @@ import {
   createEntityManager,
   type EntityManager,
   entity,
-  Reference,
   idOf as idOfEntity,
+  Reference,
   versionOf as versionOfEntity,
   type WithReferences,
 } from '@freshet/client/entities'
@@ -40,7 +40,11 @@ export async function useClient(url: string): Promise<string> {
 }
 
 async function useObjects(url: string): Promise<string> {
-  const options: ConnectOptions = { staleness: 500, clock: createPessimisticClock(), onRead: ({ from, ms }) => [from, ms] }
+  const options: ConnectOptions = {
+    staleness: 500,
+    clock: createPessimisticClock(),
+    onRead: ({ from, ms }) => [from, ms],
+  }
   const db: Database<Buckets> = await connect<Buckets>(url, options)
   const products: ObjectBucket<Product> = db.bucket('shop/products')
   const schema: JsonSchema = { type: 'object', required: ['name'] }

@@ -18,7 +18,12 @@ export async function run(): Promise<string> {
   const store = createMemoryStore()
   const log = createJsonLog({ level: 'error', write: line => process.stderr.write(line) })
   const settings = { lifetimeMs: DEFAULT_SETTINGS.lifetimeMs }
-  const server: FreshetServer = createFreshetServer({ store, settings, log, caches: checked('bucket */*\n  read, write\n') })
+  const server: FreshetServer = createFreshetServer({
+    store,
+    settings,
+    log,
+    caches: checked('bucket */*\n  read, write\n'),
+  })
   const { url } = await server.listen({ port: 0 })
   try {
     return await useClient(url)
