@@ -4,7 +4,7 @@ import { KINDS } from './http-cache-tests.js'
 import { RELIED_UPON } from './relied-upon.js'
 import { SUITE_TESTS, toOutcomes } from './run-suite.js'
 
-const DOCS = new URL('../../../../docs/', import.meta.url)
+const DOCS = new URL('../../../../docs/reference/', import.meta.url)
 
 function kept(name: string): string {
   return readFileSync(new URL(name, DOCS), 'utf8')

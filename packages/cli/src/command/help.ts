@@ -24,12 +24,12 @@ Data:
 
 Access:
   rules apply FILE        put access rules in force, for all servers; also diff, show, history, rollback, confirm
-  check rules FILE        find mistakes in rules, test their examples, print the indexes they need; docs/guides/access.md
+  check rules FILE        find mistakes in rules, test their examples, print indexes they need; docs/guides/access.md
   token --sub NAME        make a token; --inspect TOKEN prints what is in one
 
 Stores:
   tables add|remove|list  serve tables of PostgreSQL or MariaDB as buckets; docs/guides/existing-tables.md
-  ring status             manage the nodes of a replicated store: init, join, leave, repair, collect; docs/guides/ring.md
+  ring status             manage a replicated store's nodes: init, join, leave, repair, collect; docs/guides/ring.md
   shards init             prepare the shards that the config names; also check, add
   check store             find damage in a store; --salvage NEW copies everything undamaged
 

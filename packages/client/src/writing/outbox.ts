@@ -42,7 +42,7 @@ export interface OutboxStorage {
   readonly length: number
   /** The name of the entry with this number, from 0; null beyond the last. */
   key(index: number): string | null
-  /** The value of an entry; null if there is none. */
+  /** The value of an entry; null if it does not exist. */
   getItem(name: string): string | null
   /** Stores an entry, or replaces its value. It must be stored when this returns. */
   setItem(name: string, value: string): void
