@@ -29,8 +29,8 @@ const withoutEngine = Object.entries(ENGINES).flatMap(([engine, tests]) => (miss
 
 export default defineConfig({
   test: {
-    // Most tests wait for servers, caches and clocks some of the time: four keep two processors busy.
-    maxWorkers: 4,
+    // Most tests wait for servers, caches and clocks some of the time: five keep two processors busy.
+    maxWorkers: 5,
     sequence: { sequencer: SlowestFirst },
     projects: [
       sharedRoom('bloom', ['packages/bloom/src/**/*.test.ts']),

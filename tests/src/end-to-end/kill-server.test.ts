@@ -4,7 +4,7 @@ import { type FreshetProcess, isRunning, startFreshet } from './freshet-process.
 import { RecordedWrites } from './recorded-writes.js'
 import { useFolder } from './test-folder.js'
 
-const KILLS = Number(process.env.FRESHET_KILLS ?? 30)
+const KILLS = Number(process.env.FRESHET_KILLS ?? 15)
 const WRITERS = 6
 /** The sketch remembers changes for longer than a test takes, so every one of them must be in it. */
 const LIFETIME = '30m'

@@ -34,8 +34,8 @@ it.each(Object.entries(all))('%s: every verdict holds', async (_, experiment) =>
 })
 
 it('the same seed gives the same result, and another seed a different one', async () => {
-  const first = await resultOf(fbf10)
-  const [again, other] = [await runQuick(fbf10, SEED_DEFAULT), await runQuick(fbf10, SEED_DEFAULT + 1)]
+  const first = await resultOf(fbf9)
+  const [again, other] = [await runQuick(fbf9, SEED_DEFAULT), await runQuick(fbf9, SEED_DEFAULT + 1)]
   expect(again).toEqual(first)
   expect(other.points).not.toEqual(first.points)
 })
