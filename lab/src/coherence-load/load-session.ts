@@ -53,10 +53,10 @@ export class LoadSession extends HandedSession<SessionRecord> {
     const { random, pauseMs = 0 } = this.#options
     while (!isOver()) {
       const chance = random.float()
-      if (chance < 0.002) await this.handOn()
-      else if (chance < 0.012) await this.attempt(now => this.#write(now))
-      else if (chance < 0.022) await this.attempt(now => this.#list(now))
-      else if (chance < 0.062) await this.attempt(now => this.#getGroup(now))
+      if (chance < 0.005) await this.handOn()
+      else if (chance < 0.015) await this.attempt(now => this.#write(now))
+      else if (chance < 0.025) await this.attempt(now => this.#list(now))
+      else if (chance < 0.065) await this.attempt(now => this.#getGroup(now))
       else await this.attempt(now => this.#get(now))
       if (pauseMs > 0) await delay(random.float() * 2 * pauseMs)
     }
