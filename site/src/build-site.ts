@@ -4,7 +4,7 @@
  * error.
  */
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { dirname, join, posix } from 'node:path'
+import { basename, dirname, join, posix } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { checkLinks } from './check-links.js'
 import { homePage } from './home.js'
@@ -29,6 +29,13 @@ interface Draft {
 
 /** Every site has it, so a folder that has it can be overwritten. */
 const SEARCH_INDEX = 'assets/search-index.json'
+/** The code of the search, which browsers run as well. */
+const SEARCH_MODULES = [
+  new URL('./search/excerpt.js', import.meta.url),
+  new URL('./search/find.js', import.meta.url),
+  new URL('./search/synonyms.js', import.meta.url),
+  new URL('./search/words.js', import.meta.url),
+]
 /** The files of packages that the site's scripts import, by the names in the import map of `template.ts`. */
 const BROWSER_PACKAGES = ['minisearch', 'stemmer']
 
@@ -161,9 +168,9 @@ function listOf(folder: string, names: readonly string[]): string {
 function copyAssets(out: string): void {
   const assets = join(out, 'assets')
   cpSync(fileURLToPath(new URL('../assets', import.meta.url)), assets, { recursive: true })
-  const search = fileURLToPath(new URL('search', import.meta.url))
-  for (const name of readdirSync(search).filter(name => name.endsWith('.js'))) {
-    cpSync(join(search, name), join(assets, 'search', name))
+  for (const module of SEARCH_MODULES) {
+    const file = fileURLToPath(module)
+    cpSync(file, join(assets, 'search', basename(file)))
   }
   for (const name of BROWSER_PACKAGES) {
     cpSync(fileURLToPath(import.meta.resolve(name)), join(assets, `${name}.js`))

@@ -40,6 +40,8 @@ export interface RenderOptions {
   pictureAt(path: string): Picture
 }
 
+const COPY_BUTTON_LETTERS = 8
+
 export function renderPage(markdown: string, options: RenderOptions): Rendered {
   const headings: Heading[] = []
   const links: string[] = []
@@ -137,7 +139,13 @@ function scrollable(name: string): string {
 function codeBlock(text: string, language: string): string {
   const coloured = highlight(text, language) ?? escapeHtml(text)
   const name = language === '' ? '' : ` class="language-${escapeHtml(language)}"`
-  return `<div class="code"><pre${scrollable('Code')}><code${name}>${coloured}\n</code></pre></div>\n`
+  return `<div class="code${beginsLong(text) ? ' begins-long' : ''}"><pre${scrollable('Code')}><code${name}>${coloured}\n</code></pre></div>\n`
+}
+
+/** The end of the first line would be under the copy button, also when it has been scrolled to. */
+function beginsLong(text: string): boolean {
+  const [first = 0, ...others] = text.split('\n').map(line => line.length)
+  return first > Math.max(0, ...others) - COPY_BUTTON_LETTERS
 }
 
 interface FigureParts {

@@ -70,8 +70,10 @@ function formsOf(word: string): Query {
   return { combineWith: 'OR', queries: [own, ...(stem === word ? [] : [sameStem]), ...synonymsOf(word).map(queryFor)] }
 }
 
+/** The words of a phrase need not follow each other in a section, so a longer phrase says less. */
 function queryFor({ phrase, score }: Synonym): Query {
-  return { combineWith: 'AND', queries: wordsOf(phrase).map(stemOf), boostTerm: () => score }
+  const stems = wordsOf(phrase).map(stemOf)
+  return { combineWith: 'AND', queries: stems, boostTerm: () => score / stems.length ** 2 }
 }
 
 function misspelt(word: string): Query {
