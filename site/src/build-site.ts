@@ -1,14 +1,18 @@
 /**
- * Builds the site: pages, the files that they link to, a search index, a script and a style sheet. Any web server can serve these
- * plain files from any folder, and they work without a server. A broken link is an error.
+ * Builds the site: pages, the files that they link to, a search index, scripts and a style sheet. Any web server can serve these
+ * plain files from any folder. Without a server the pages can be read, but browsers do not run their scripts. A broken link is an
+ * error.
  */
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { dirname, join, posix } from 'node:path'
+import { basename, dirname, join, posix } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import MiniSearch from 'minisearch'
-import { GROUPS, type PageGroup, type SitePage } from './pages.js'
+import { checkLinks } from './check-links.js'
+import { homePage } from './home.js'
+import { GROUPS, HOME, type PageGroup, pagesOf, type SitePage, sourceOf } from './pages.js'
+import { pictureAt } from './picture.js'
 import { makeReference } from './reference.js'
 import { type Rendered, renderPage } from './render.js'
+import { indexOfSite } from './search-index.js'
 import { pageHtml } from './template.js'
 
 export interface BuiltSite {
@@ -23,37 +27,68 @@ interface Draft {
   readonly markdown: string
 }
 
-const SEARCH_FIELDS = ['heading', 'title', 'text']
+/** Every site has it, so a folder that has it can be overwritten. */
+const SEARCH_INDEX = 'assets/search-index.json'
+/** The code of the search, which browsers run as well. */
+const SEARCH_MODULES = [
+  new URL('./search/excerpt.js', import.meta.url),
+  new URL('./search/find.js', import.meta.url),
+  new URL('./search/synonyms.js', import.meta.url),
+  new URL('./search/words.js', import.meta.url),
+]
+/** The files of packages that the site's scripts import, by the names in the import map of `template.ts`. */
+const BROWSER_PACKAGES = ['minisearch', 'stemmer']
 
-/** `repository` ends with a slash. Throws if a link is broken, or if a page of docs/ is not on the site. */
+/**
+ * `repository` ends with a slash. Throws if a link is broken, if a page of docs/ is not on the site, or if the folder `out` contains
+ * anything but an older build.
+ */
 export async function buildSite(repository: string, out: string): Promise<BuiltSite> {
+  checkReplaceable(out)
   const groups = [...GROUPS, decisionsOf(repository)]
   const drafts = await readDrafts(repository, groups)
   checkAllThere(repository, drafts)
-  const pathOf = new Map(drafts.map(({ source, page }) => [source, page.path]))
   const files = new Set<string>()
+  const rendered = renderAll(repository, drafts, files)
+  rmSync(out, { recursive: true, force: true })
+  const search = indexOfSite(
+    drafts.map(({ page }) => page),
+    rendered,
+  )
+  write(out, SEARCH_INDEX, search)
+  for (const { page } of drafts) {
+    write(out, `${page.path}.html`, pageHtml({ page, rendered: rendered.get(page.path)!, groups }))
+  }
+  for (const file of files) copy(repository, file, out)
+  copyAssets(out)
+  const links = checkLinks(rendered, out)
+  return { pages: drafts.length, links, searchBytes: Buffer.byteLength(search) }
+}
+
+function checkReplaceable(out: string): void {
+  const exists = statSync(out, { throwIfNoEntry: false }) !== undefined
+  if (!exists || readdirSync(out).length === 0) return
+  if (statSync(join(out, SEARCH_INDEX), { throwIfNoEntry: false })) return
+  throw new Error(
+    `${out} contains something else than this site, and would be overwritten. Choose a new or empty folder.`,
+  )
+}
+
+/** Adds to `files` the files of the repository that pages link to. */
+function renderAll(repository: string, drafts: readonly Draft[], files: Set<string>): ReadonlyMap<string, Rendered> {
+  const pathOf = new Map(drafts.map(({ source, page }) => [source, page.path]))
   const fileAddress = fileAddressOf(repository)
-  const rendered = new Map<string, Rendered>()
-  for (const { page, source, markdown } of drafts) {
-    rendered.set(
+  return new Map(
+    drafts.map(({ page, source, markdown }) => [
       page.path,
       renderPage(markdown, {
         source,
         fileAddress,
         resolve: (path, anchor) => resolve(page, path, anchor, pathOf, files),
+        pictureAt: path => pictureAt(repository, path),
       }),
-    )
-  }
-  rmSync(out, { recursive: true, force: true })
-  for (const { page } of drafts) {
-    write(out, `${page.path}.html`, pageHtml({ page, rendered: rendered.get(page.path)!, groups }))
-  }
-  for (const file of files) copy(repository, file, out)
-  const search = searchIndex(drafts, rendered)
-  write(out, 'assets/search-index.json', search)
-  copyAssets(out)
-  const links = checkLinks(rendered, out)
-  return { pages: drafts.length, links, searchBytes: Buffer.byteLength(search) }
+    ]),
+  )
 }
 
 function fileAddressOf(repository: string): string {
@@ -70,21 +105,26 @@ function decisionsOf(repository: string): PageGroup {
     const [, title = name] = /^# (.*)$/m.exec(readFileSync(join(repository, source), 'utf8')) ?? []
     return { source, path: `decisions/${name.slice(0, -3)}`, title: title.replaceAll('`', '') }
   })
-  return { title: 'Decisions', pages }
+  return {
+    title: 'Decisions',
+    about: 'Why it was built this way, and what else was measured.',
+    topics: [{ pages }],
+    isLong: true,
+  }
 }
 
 async function readDrafts(repository: string, groups: readonly PageGroup[]): Promise<readonly Draft[]> {
   const read = (path: string) => readFileSync(join(repository, path), 'utf8')
   const made = await makeReference(read('docs/errors.md'))
-  return groups
-    .flatMap(({ pages }) => pages)
-    .map(page => {
-      const { source } = page
-      if (source !== undefined) return { page, source, markdown: read(source) }
-      const markdown = made.get(page.path)
-      if (markdown === undefined) throw new Error(`No code generates the page ${page.path}. See site/src/reference.ts.`)
-      return { page, source: `docs/${page.path}.md`, markdown }
-    })
+  const home = { page: HOME, source: HOME.source!, markdown: homePage(read(HOME.source!), groups) }
+  const others = groups.flatMap(pagesOf).map(page => {
+    const source = sourceOf(page)
+    if (page.source !== undefined) return { page, source, markdown: read(source) }
+    const markdown = made.get(page.path)
+    if (markdown === undefined) throw new Error(`No code generates the page ${page.path}. See site/src/reference.ts.`)
+    return { page, source, markdown }
+  })
+  return [home, ...others]
 }
 
 function checkAllThere(repository: string, drafts: readonly Draft[]): void {
@@ -125,45 +165,16 @@ function listOf(folder: string, names: readonly string[]): string {
   return `<!doctype html><meta charset="utf-8"><title>${folder}</title><h1>${folder}</h1><ul>${items}</ul>`
 }
 
-function searchIndex(drafts: readonly Draft[], rendered: ReadonlyMap<string, Rendered>): string {
-  const index = new MiniSearch({ fields: SEARCH_FIELDS, storeFields: ['title', 'heading', 'url', 'text'] })
-  let id = 0
-  for (const { page } of drafts) {
-    for (const section of rendered.get(page.path)!.sections) {
-      // Headings are also visited as part of the text.
-      const text = section.text.replaceAll(/\s+/g, ' ').trim().slice(section.heading.length).trim()
-      if (text === '' && section.heading === '') continue
-      const url = `${page.path}.html${section.id === '' ? '' : `#${section.id}`}`
-      index.add({ id: id++, title: page.title, heading: section.heading, url, text: text.slice(0, 2000) })
-    }
-  }
-  return JSON.stringify(index)
-}
-
 function copyAssets(out: string): void {
-  const assets = fileURLToPath(new URL('../assets', import.meta.url))
-  cpSync(assets, join(out, 'assets'), { recursive: true })
-  const minisearch = fileURLToPath(import.meta.resolve('minisearch'))
-  cpSync(minisearch, join(out, 'assets/minisearch.js'))
-}
-
-/** Returns the number of links. */
-function checkLinks(rendered: ReadonlyMap<string, Rendered>, out: string): number {
-  const broken: string[] = []
-  let count = 0
-  for (const [path, { links }] of rendered) {
-    for (const link of links) {
-      count++
-      const [file = '', anchor] = link.split('#')
-      const target = file === '' ? `${path}.html` : posix.join(posix.dirname(path), file)
-      const page = rendered.get(target.replace(/\.html$/, ''))
-      const isThere = page !== undefined || statSync(join(out, target), { throwIfNoEntry: false }) !== undefined
-      const hasAnchor = anchor === undefined || page === undefined || page.headings.some(({ id }) => id === anchor)
-      if (!isThere || !hasAnchor) broken.push(`${path}: ${link}`)
-    }
+  const assets = join(out, 'assets')
+  cpSync(fileURLToPath(new URL('../assets', import.meta.url)), assets, { recursive: true })
+  for (const module of SEARCH_MODULES) {
+    const file = fileURLToPath(module)
+    cpSync(file, join(assets, 'search', basename(file)))
   }
-  if (broken.length > 0) throw new Error(`These links are broken:\n${broken.join('\n')}`)
-  return count
+  for (const name of BROWSER_PACKAGES) {
+    cpSync(fileURLToPath(import.meta.resolve(name)), join(assets, `${name}.js`))
+  }
 }
 
 function write(folder: string, path: string, text: string): void {
