@@ -4,7 +4,8 @@ import { NONE } from '../config/file-kinds.js'
 import { withoutPassword } from '../config/store-kind.js'
 import { isEmbedded } from '../places/open-store.js'
 import { watchStopSignals } from '../terminal/stop-signals.js'
-import { type RefusalContext, refusalOf } from './refusal.js'
+import { findNeighbour } from './find-neighbour.js'
+import { isOfNeighbour, refusalOf } from './refusal.js'
 import type { RunningServer, ServeSetup } from './serve-setup.js'
 
 const EXIT_STOPPED = 0
@@ -29,7 +30,7 @@ export async function runServer(setup: ServeSetup): Promise<number> {
     return EXIT_STOPPED
   } catch (error) {
     running?.force()
-    reportFailure(error, setup)
+    await reportFailure(error, setup)
     return EXIT_FAILED
   }
 }
@@ -68,9 +69,9 @@ function urlFor(host: string, port: number): string {
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
 }
 
-function reportFailure(error: unknown, { mode, config }: ServeSetup): void {
-  const context: RefusalContext = { mode, config, isNpmStart: process.env.npm_lifecycle_event === 'start' }
-  const line = refusalOf(error, context)
+async function reportFailure(error: unknown, { mode, config }: ServeSetup): Promise<void> {
+  const neighbour = isOfNeighbour(error) ? await findNeighbour(urlFor(config.host, config.port)) : undefined
+  const line = refusalOf(error, { mode, config, neighbour, isNpmStart: process.env.npm_lifecycle_event === 'start' })
   process.stderr.write(
     line === undefined ? `Freshet failed unexpectedly; please report this: ${inspect(error)}\n` : `${line}\n`,
   )
