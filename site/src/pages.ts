@@ -23,6 +23,7 @@ export const GROUPS: readonly PageGroup[] = [
       written('index', 'Freshet', 'README.md'),
       written('tutorials/first-steps', 'First steps'),
       written('tutorials/purge-race', 'A purge race'),
+      written('tutorials/your-own-app', 'Your own app'),
       written('concepts/promises', 'Promises'),
       written('figures', 'Figures'),
       written('guides/comparison', 'Beside PocketBase and PostgREST'),
