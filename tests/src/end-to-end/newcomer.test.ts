@@ -40,7 +40,11 @@ describeInChromium('a newcomer who follows the README', () => {
   /** As typed into a shell, in the clone, on a free port. */
   async function type(command: string): Promise<string> {
     commands.push(command)
-    const options = { cwd: commands.length === 1 ? folder : clone, env: environment(port) }
+    return runInClone(command, commands.length === 1 ? folder : clone)
+  }
+
+  async function runInClone(command: string, cwd = clone): Promise<string> {
+    const options = { cwd, env: environment(port) }
     const { stdout } = await promisify(execFile)('bash', ['-ec', here(command)], options).catch(error => {
       throw new Error(`${command}: ${error.stdout}${error.stderr}`)
     })
@@ -86,6 +90,7 @@ describeInChromium('a newcomer who follows the README', () => {
       const readme = readReadme(join(clone, 'README.md'), join(clone, 'docs/tutorials/first-steps.md'))
       const [install, run] = readme.start.split(' && ') as [string, string]
       await type(install)
+      expect(await runInClone('npx freshet --version')).toMatch(/^\d+\.\d+\.\d+\n$/)
       await start(run)
       expect(await shownPage(here(`http://${ADDRESS}/`))).toContain('Freshet')
 

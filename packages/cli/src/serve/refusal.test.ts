@@ -3,9 +3,8 @@ import { expect, test } from 'vitest'
 import { type RefusalContext, refusalOf } from './refusal.js'
 
 const CONTEXT: RefusalContext = {
-  mode: 'dev',
   config: { data: '/var/shop', host: '127.0.0.1', port: 65_535 },
-  isNpmStart: false,
+  command: 'freshet dev',
 }
 
 function systemError(code: string, syscall: string): Error {
@@ -15,7 +14,7 @@ function systemError(code: string, syscall: string): Error {
 test('a port in use is reported with the command that uses the next one, even past the last', () => {
   const error = systemError('EADDRINUSE', 'listen')
   expect(refusalOf(error, CONTEXT)).toMatch(/^PORT_IN_USE: Another program uses port 65535\. .*: freshet dev --port 1$/)
-  expect(refusalOf(error, { ...CONTEXT, isNpmStart: true })).toMatch(/: npm start -- --port 1$/)
+  expect(refusalOf(error, { ...CONTEXT, command: 'npm start --' })).toMatch(/: npm start -- --port 1$/)
 })
 
 test('if a Freshet server has the port or the folder, the user is reminded of it, and can start another with one command', () => {
@@ -24,7 +23,7 @@ test('if a Freshet server has the port or the folder, the user is reminded of it
     'PORT_IN_USE: A Freshet server already runs at http://localhost:7700. Use it, or stop it with Ctrl-C in its terminal. ' +
       'To start another one beside it: freshet dev --port 7701',
   )
-  expect(refusalOf(new FreshetError('STORE_LOCKED', 'It is open.'), { ...context, isNpmStart: true })).toBe(
+  expect(refusalOf(new FreshetError('STORE_LOCKED', 'It is open.'), { ...context, command: 'npm start --' })).toBe(
     'STORE_LOCKED: It is open. A Freshet server runs at http://localhost:7700: you can use that one. ' +
       'To start another one beside it: npm start -- --port 7701 --data .freshet-7701',
   )

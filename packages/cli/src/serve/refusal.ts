@@ -1,13 +1,11 @@
 /** Why the server cannot start or go on, in one line with the code and what to do; undefined for unexpected errors. */
 import { FreshetError, type FreshetErrorCode } from '@freshet/protocol'
-import type { Mode } from '../config/option.js'
 import type { Config } from '../config/options.js'
 
 export interface RefusalContext {
-  readonly mode: Mode
   readonly config: Pick<Config, 'data' | 'host' | 'port'>
-  /** Whether it was started by `npm start`, which needs two dashes before options. */
-  readonly isNpmStart: boolean
+  /** What the user typed to start it, so that options can follow. */
+  readonly command: string
   /** The address of a Freshet server that answers at this host and port. */
   readonly neighbour?: string | undefined
 }
@@ -27,7 +25,7 @@ export function refusalOf(error: unknown, context: RefusalContext): string | und
 
 function listenRefusal(code: string | undefined, context: RefusalContext): string | undefined {
   const { host, port } = context.config
-  const next = commandWith(`--port ${nextPort(port)}`, context)
+  const next = `${context.command} --port ${nextPort(port)}`
   const another = `Choose another port: ${next}`
   if (code === 'EADDRINUSE') {
     if (context.neighbour === undefined) return coded('PORT_IN_USE', `Another program uses port ${port}. ${another}`)
@@ -45,7 +43,7 @@ function listenRefusal(code: string | undefined, context: RefusalContext): strin
 function besideNeighbour({ code }: FreshetError, context: RefusalContext): string {
   if (code !== 'STORE_LOCKED' || context.neighbour === undefined) return ''
   const port = nextPort(context.config.port)
-  const another = commandWith(`--port ${port} --data .freshet-${port}`, context)
+  const another = `${context.command} --port ${port} --data .freshet-${port}`
   return ` A Freshet server runs at ${context.neighbour}: you can use that one. To start another one beside it: ${another}`
 }
 
@@ -67,8 +65,4 @@ function storeRefusal(code: string | undefined, { config: { data } }: RefusalCon
     return `The disk that holds ${data} is full. Make room, or choose a folder on another disk with --data.`
   }
   return undefined
-}
-
-function commandWith(flags: string, { mode, isNpmStart }: RefusalContext): string {
-  return isNpmStart ? `npm start -- ${flags}` : `freshet ${mode} ${flags}`
 }

@@ -1,6 +1,7 @@
 /** Runs a server from its start to its end, and returns the exit code. */
 import { inspect } from 'node:util'
 import { NONE } from '../config/file-kinds.js'
+import type { Mode } from '../config/option.js'
 import { withoutPassword } from '../config/store-kind.js'
 import { isEmbedded } from '../places/open-store.js'
 import { watchStopSignals } from '../terminal/stop-signals.js'
@@ -71,8 +72,16 @@ function urlFor(host: string, port: number): string {
 
 async function reportFailure(error: unknown, { mode, config }: ServeSetup): Promise<void> {
   const neighbour = isOfNeighbour(error) ? await findNeighbour(urlFor(config.host, config.port)) : undefined
-  const line = refusalOf(error, { mode, config, neighbour, isNpmStart: process.env.npm_lifecycle_event === 'start' })
+  const line = refusalOf(error, { config, neighbour, command: commandOf(mode) })
   process.stderr.write(
     line === undefined ? `Freshet failed unexpectedly; please report this: ${inspect(error)}\n` : `${line}\n`,
   )
+}
+
+/** What the user typed, so that options can follow: npm passes on only those after two dashes. */
+function commandOf(mode: Mode): string {
+  const { npm_lifecycle_event: event, npm_command: command } = process.env
+  if (event === 'start') return 'npm start --'
+  if (command !== 'exec') return `freshet ${mode}`
+  return `npx ${import.meta.url.includes('/node_modules/') ? '@freshet/cli' : 'freshet'} ${mode}`
 }
