@@ -47,5 +47,8 @@ test.each([
 
 test("Freshet's own errors are reported with their codes, and unexpected errors get no text", () => {
   expect(refusalOf(new FreshetError('STORE_LOCKED', 'It is open.'), CONTEXT)).toBe('STORE_LOCKED: It is open.')
+  expect(refusalOf(new FreshetError('STORE_UNAVAILABLE', 'It is silent.'), CONTEXT)).toBe(
+    'STORE_UNAVAILABLE: It is silent. If the address is wrong, correct --store.',
+  )
   expect(refusalOf(new TypeError('undefined is not a function'), CONTEXT)).toBeUndefined()
 })

@@ -16,7 +16,7 @@ export function isOfNeighbour(error: unknown): boolean {
 }
 
 export function refusalOf(error: unknown, context: RefusalContext): string | undefined {
-  if (error instanceof FreshetError) return coded(error.code, error.message + besideNeighbour(error, context))
+  if (error instanceof FreshetError) return coded(error.code, error.message + adviceFor(error, context))
   const { code, syscall } = error as NodeJS.ErrnoException
   return syscall === 'listen' || syscall === 'bind' || syscall === 'getaddrinfo'
     ? listenRefusal(code, context)
@@ -39,9 +39,11 @@ function listenRefusal(code: string | undefined, context: RefusalContext): strin
   return undefined
 }
 
-/** Another folder alone would not help: the port is taken, too. */
-function besideNeighbour({ code }: FreshetError, context: RefusalContext): string {
+/** What the store cannot know: how the server was started, and which other server there is. */
+function adviceFor({ code }: FreshetError, context: RefusalContext): string {
+  if (code === 'STORE_UNAVAILABLE') return ' If the address is wrong, correct --store.'
   if (code !== 'STORE_LOCKED' || context.neighbour === undefined) return ''
+  // Another folder alone would not help: the port is taken, too.
   const port = nextPort(context.config.port)
   const another = `${context.command} --port ${port} --data .freshet-${port}`
   return ` A Freshet server runs at ${context.neighbour}: you can use that one. To start another one beside it: ${another}`
