@@ -38,7 +38,11 @@ export const GROUPS: readonly PageGroup[] = [
     about: 'Learn by doing, step by step.',
     topics: [
       {
-        pages: [written('tutorials/first-steps', 'First steps'), written('tutorials/purge-race', 'A purge race')],
+        pages: [
+          written('tutorials/first-steps', 'First steps'),
+          written('tutorials/purge-race', 'A purge race'),
+          written('tutorials/your-own-app', 'Your own app'),
+        ],
       },
     ],
   },

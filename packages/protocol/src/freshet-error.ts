@@ -91,6 +91,7 @@ export type FreshetErrorCode =
   | 'TRANSACTION_EXPIRED'
   // Only the command reports these.
   | 'CONFIG_INVALID'
+  | 'PORT_IN_USE'
   | 'ACCESS_REQUIRED'
   | 'RULES_INVALID'
   | 'RECORDING_INVALID'

@@ -13,9 +13,10 @@ import { BucketDeletion } from './api/buckets/bucket-deletion.js'
 import { BucketRoutes } from './api/buckets/bucket-routes.js'
 import { CoherenceRoutes } from './api/coherence/coherence-routes.js'
 import { CommitRoute } from './api/commit/commit-route.js'
+import { ClientModule } from './api/console/client-module.js'
 import { ConsoleFiles } from './api/console/console-files.js'
 import { ConsoleRoutes } from './api/console/console-routes.js'
-import { DemoPage, type PageFiles } from './api/console/demo-page.js'
+import { DemoPage, type PageFile, type PageFiles } from './api/console/demo-page.js'
 import type { Doctor } from './api/console/doctor.js'
 import { CounterAdditions } from './api/counters/counter-additions.js'
 import { CounterTotals } from './api/counters/counter-totals.js'
@@ -63,6 +64,7 @@ export interface AssemblyOptions {
   readonly log: Log
   readonly page: PageFiles
   readonly console?: PageFiles
+  readonly clientModule?: PageFile | undefined
   readonly doctor?: Doctor | undefined
   readonly allRecent?: AllRecent | undefined
   readonly caches?: readonly CacheConfig[]
@@ -95,6 +97,7 @@ const VERSION = ownVersion()
 export function assembleServer({
   page,
   console = {},
+  clientModule,
   doctor,
   allMetrics,
   allRecent,
@@ -149,6 +152,7 @@ export function assembleServer({
     ...new CoherenceRoutes(shared).routes(),
     ...new AccessRoutes(shared).routes(),
     ...new ConsoleFiles(console).routes(),
+    ...new ClientModule(clientModule).routes(),
     ...consoleRoutes.routes(),
     ...new StatusRoutes({
       ...shared,

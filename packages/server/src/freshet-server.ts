@@ -10,7 +10,7 @@ import type { Caller } from './access/caller.js'
 import type { RulesMemory } from './access/known-rules.js'
 import type { StoredRulesChoice } from './access/put-own-rules.js'
 import type { RateLimitConfig } from './access/rate-limits.js'
-import type { PageFiles } from './api/console/demo-page.js'
+import type { PageFile, PageFiles } from './api/console/demo-page.js'
 import type { Doctor } from './api/console/doctor.js'
 import type { AllMetrics } from './api/status/status-routes.js'
 import { assembleServer, type ServerAssembly } from './assemble-server.js'
@@ -39,6 +39,8 @@ export interface FreshetServerOptions {
   readonly page?: PageFiles
   /** Files of the pages at `/console`, by their path below it; `index.html` is the page itself. */
   readonly console?: PageFiles
+  /** `/client.js`: the client as one ES module. The package `@freshet/client` has it as `@freshet/client/browser`. */
+  readonly clientModule?: PageFile
   /** The examination that `POST /doctor` runs. */
   readonly doctor?: Doctor
   /** Caches to notify of every change. Only the keeper does that, but all servers over the same data need the same list. */
@@ -125,6 +127,7 @@ export function createFreshetServer({
   log = SILENT_LOG,
   page = {},
   console = {},
+  clientModule,
   doctor,
   caches = [],
   record,
@@ -148,6 +151,7 @@ export function createFreshetServer({
     log,
     page,
     console,
+    clientModule,
     doctor,
     caches,
     record,

@@ -129,6 +129,22 @@ describe('the packed client', () => {
     expect(packed.files.filter(file => /\btest|\.map$|tsbuildinfo|src/.test(file))).toEqual([])
   })
 
+  test('has all of it in one module as well, which imports nothing and is within its size limit', async () => {
+    const code = await readFile(join(packed.folder, 'node_modules/@freshet/client/dist/browser/client.js'), 'utf8')
+    expect(code).not.toMatch(/\bimport\b *["'{(*]|\bfrom *["']/)
+    const script = `import * as whole from '@freshet/client'
+      import * as browser from '@freshet/client/browser'
+      console.log(JSON.stringify([Object.keys(whole), Object.keys(browser)]))`
+    await writeFile(join(packed.folder, 'both.js'), script)
+    const { stdout } = await run(process.execPath, ['both.js'], { cwd: packed.folder })
+    const [whole, browser] = JSON.parse(stdout) as [string[], string[]]
+    expect(browser).toEqual(whole)
+    expect(whole).toContain('connect')
+    const gzipped = gzipSync(code).length
+    console.log(`The client as one module: ${code.length} bytes, ${gzipped} gzipped`)
+    expect(gzipped).toBeLessThan(40 * 1024)
+  })
+
   test('works in a plain Node script, which exits by itself', async () => {
     expect(await runInNode('scenario', 'shop/from-node')).toEqual(EXPECTED)
   })

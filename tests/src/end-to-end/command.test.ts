@@ -130,16 +130,39 @@ describe.each([1, 2])('with %i workers, an obstacle is reported in one line', wo
     const { exitCode, errors } = await runFreshet(serve('--port', String(port)))
     taken.close()
     expect(errors).toBe(
-      `Port ${port} is in use by another program. Choose another port: freshet serve --port ${(port % 65_535) + 1}\n`,
+      `PORT_IN_USE: Another program uses port ${port}. Choose another port: freshet serve --port ${(port % 65_535) + 1}\n`,
     )
     expect(exitCode).toBe(1)
+  })
+
+  test('a port or a folder of another Freshet server, with the address of that server', async () => {
+    const first = await startFreshet(serve())
+    const [address, next] = [`http://localhost:${first.port}`, (first.port % 65_535) + 1]
+    const samePort = await runFreshet([
+      'serve',
+      '--workers',
+      `${workers}`,
+      '--data',
+      join(folder, 'other'),
+      '--port',
+      `${first.port}`,
+    ])
+    expect(samePort).toMatchObject({
+      exitCode: 1,
+      errors: expect.stringMatching(`^PORT_IN_USE: .* at ${address}\\. .* --port ${next}\n$`),
+    })
+    const sameFolder = await runFreshet(serve('--port', `${first.port}`))
+    expect(sameFolder.errors).toMatch(
+      new RegExp(`^STORE_LOCKED: .* process ${first.pid}\\. .* at ${address}: .* --port ${next} --data \\S+\n$`),
+    )
+    expect(sameFolder.exitCode).toBe(1)
   })
 
   test('a folder that another server has open', async () => {
     const first = await startFreshet(serve())
     const { exitCode, errors } = await runFreshet(serve('--port', '0'))
     expect(errors).toBe(
-      `The store at ${data} is open in process ${first.pid}. Stop it, or choose another path with --data.\n`,
+      `STORE_LOCKED: The store at ${data} is open in process ${first.pid}. Stop it, or choose another path with --data.\n`,
     )
     expect(exitCode).toBe(1)
     expect((await fetch(`${first.url}/live`)).ok).toBe(true)

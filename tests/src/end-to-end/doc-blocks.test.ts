@@ -15,7 +15,9 @@ import { blocksOf, type DocBlock, listDocs, repository } from './doc-blocks.js'
 
 /** The parts of each page that run as written, and the tests that run them. */
 const RUN: Readonly<Record<string, { readonly by: string; readonly languages: readonly string[] }>> = {
+  'docs/tutorials/first-steps.md': { by: 'tutorial.test.ts', languages: ['js', 'sh', 'text'] },
   'docs/tutorials/purge-race.md': { by: 'tutorial.test.ts', languages: ['js', 'sh', 'json', 'text', 'html'] },
+  'docs/tutorials/your-own-app.md': { by: 'tutorial.test.ts', languages: ['js', 'sh', 'html'] },
   'docs/guides/existing-tables.md': { by: 'existing-tables.test.ts', languages: ['js', 'sh', 'sql'] },
   'docs/guides/access.md': { by: 'access-command.test.ts', languages: ['access'] },
   'docs/guides/transactions.md': { by: 'curl-examples.test.ts', languages: ['sh', 'json'] },

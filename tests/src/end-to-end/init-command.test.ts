@@ -14,6 +14,7 @@ import { type InstalledServer, startInstalled } from '../release/installed-serve
 import { packInto } from '../release/packed-packages.js'
 import { describeInChromium, startChromium } from './chromium.js'
 import { endFreshetProcesses, runFreshet } from './freshet-process.js'
+import { heartbeats } from './heartbeats.js'
 
 const run = promisify(execFile)
 const root = fileURLToPath(new URL('../../..', import.meta.url))
@@ -167,16 +168,6 @@ function copyApp(from: string, to: string): void {
   mkdirSync(join(to, 'node_modules'))
   for (const name of readdirSync(join(from, 'node_modules')).filter(each => each !== '.vite'))
     symlinkSync(join(from, 'node_modules', name), join(to, 'node_modules', name))
-}
-
-/** Resolves when the server has sent this many events since: one each half second, if nothing is written. */
-async function heartbeats(serverUrl: string, count: number): Promise<void> {
-  const { body } = await fetch(`${serverUrl}/coherence/events`)
-  let seen = 0
-  for await (const chunk of body!.pipeThrough(new TextDecoderStream())) {
-    seen += chunk.match(/^data:/gm)?.length ?? 0
-    if (seen >= count) return
-  }
 }
 
 /** Their texts by path. */

@@ -40,7 +40,11 @@ describeInChromium('a newcomer who follows the README', () => {
   /** As typed into a shell, in the clone, on a free port. */
   async function type(command: string): Promise<string> {
     commands.push(command)
-    const options = { cwd: commands.length === 1 ? folder : clone, env: environment(port) }
+    return runInClone(command, commands.length === 1 ? folder : clone)
+  }
+
+  async function runInClone(command: string, cwd = clone): Promise<string> {
+    const options = { cwd, env: environment(port) }
     const { stdout } = await promisify(execFile)('bash', ['-ec', here(command)], options).catch(error => {
       throw new Error(`${command}: ${error.stdout}${error.stderr}`)
     })
@@ -86,26 +90,28 @@ describeInChromium('a newcomer who follows the README', () => {
       const readme = readReadme(join(clone, 'README.md'), join(clone, 'docs/tutorials/first-steps.md'))
       const [install, run] = readme.start.split(' && ') as [string, string]
       await type(install)
+      expect(await runInClone('npx freshet --version')).toMatch(/^\d+\.\d+\.\d+\n$/)
       await start(run)
       expect(await shownPage(here(`http://${ADDRESS}/`))).toContain('Freshet')
 
-      expect((await get('/db/shop/offers/42')).status).toBe(404)
+      expect((await get('/db/tutorial/offers/42')).status).toBe(404)
       const answers: string[] = []
       for (const command of readme.curls) answers.push(await type(command))
       expect(answers).toEqual([
-        expect.stringMatching(/^HTTP\/1\.1 200.*ETag: /s),
         expect.stringContaining('"version":'),
+        expect.stringMatching(/^HTTP\/1\.1 200.*ETag: /s),
         expect.stringContaining('"position":'),
       ])
       writeFileSync(join(clone, 'try.mjs'), here(readme.program))
       expect((await type('node try.mjs')).trimEnd().split('\n')).toEqual(readme.printed)
-      expect(await (await get('/db/shop/offers?settings')).json()).toMatchObject({ kind: 'object' })
+      expect(await (await get('/db/tutorial/offers?settings')).json()).toMatchObject({ kind: 'object' })
 
       await stop()
       await vi.waitFor(() => expect(get('/live')).rejects.toThrow(), { timeout: FIVE_MINUTES_MS })
       await start(run)
-      expect(JSON.parse(await type(`curl -s http://${ADDRESS}/db/shop/products/42`))).toEqual({ name: 'Tea', price: 4 })
-      expect(await (await get('/db/shop/offers/42')).json()).toEqual({ was: 5 })
+      const tea = await type(`curl -s http://${ADDRESS}/db/tutorial/products/42`)
+      expect(JSON.parse(tea)).toEqual({ name: 'Tea', price: 4 })
+      expect(await (await get('/db/tutorial/offers/42')).json()).toEqual({ was: 5 })
       expect(commands.length).toBeLessThanOrEqual(COMMANDS_MAX)
       expect(performance.now() - beganMs).toBeLessThan(FIVE_MINUTES_MS)
     },
@@ -146,12 +152,12 @@ function linesOf(block: string): readonly string[] {
     .filter(line => line !== '')
 }
 
-/** As on the newcomer's own machine: nothing of the test run, nor of the npm that started it. */
+/** As on the newcomer's own machine, after the `export` line: nothing of the test run, nor of the npm that started it. */
 function environment(port: number): NodeJS.ProcessEnv {
   const own = Object.entries(process.env).filter(
     ([name]) => !/^(npm_|VITEST|NODE_|FRESHET_|FORCE_COLOR|TEST$)/.test(name),
   )
-  return { ...Object.fromEntries(own), PORT: `${port}` }
+  return { ...Object.fromEntries(own), PORT: `${port}`, FRESHET: `http://localhost:${port}` }
 }
 
 async function shownPage(url: string): Promise<string> {

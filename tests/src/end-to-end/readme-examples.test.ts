@@ -13,7 +13,10 @@ import { startMemoryServer } from './memory-server.js'
 const root = fileURLToPath(new URL('../../..', import.meta.url))
 const SERVER = 'http://localhost:7700'
 /** Other tests run these. */
-const RUN_ELSEWHERE = ['docs/tutorials/purge-race.md', 'docs/guides/existing-tables.md']
+const RUN_ELSEWHERE = [
+  ...['first-steps', 'purge-race', 'your-own-app'].map(name => `docs/tutorials/${name}.md`),
+  'docs/guides/existing-tables.md',
+]
 
 describe.each([
   'README.md',

@@ -1,92 +1,99 @@
-/** docs/tutorials/purge-race.md, followed block by block: in a shell, with the files that it has the reader save, and in a real browser. */
-import { type ChildProcess, execFile, spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+/**
+ * The tutorials, followed block by block: in a shell, with the files that they have the reader save, and in a real browser. One
+ * server runs through all of them, at another port than in the text. Each is followed twice, with the same data, and with
+ * everything still running that was started before.
+ *
+ * If FRESHET_SCREENSHOTS names a folder, a picture of the app is saved there.
+ */
 import { join } from 'node:path'
-import { promisify } from 'node:util'
 import { freePort } from '@freshet/engines/under-test/free-port'
+import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { reasonToSkip } from '../runner/services.js'
 import { describeInChromium, startChromium } from './chromium.js'
-import { blocksOf, type DocBlock, repository } from './doc-blocks.js'
-import { endFreshetProcesses, startFreshet } from './freshet-process.js'
+import { type FreshetProcess, startFreshet } from './freshet-process.js'
+import { heartbeats } from './heartbeats.js'
+import { useFolder } from './test-folder.js'
+import { TutorialReader } from './tutorial-reader.js'
 
-const BLOCKS = blocksOf('docs/tutorials/purge-race.md')
-/** The test itself, or the newcomer's test, runs these. */
-const BY_HAND = /^npm ci/
-const PROMISED: readonly string[] = ['json', 'text']
+const SCREENSHOTS = process.env.FRESHET_SCREENSHOTS
+/** The face that the tutorial draws. */
+const MOUTH = '3-5'
+const ORANGE = 'rgb(230, 159, 0)'
+const TIMES = ['the first time', 'again']
 
-describeInChromium('the tutorial', () => {
-  let folder: string
+describeInChromium('the tutorials', () => {
+  const folder = useFolder('tutorials')
+  let server: FreshetProcess
+  let reader: TutorialReader
   let cachePort: number
-  let serverPort: number
-  let cache: ChildProcess | undefined
+  let browser: Browser
+  const problems: string[] = []
 
   beforeAll(async () => {
-    folder = mkdtempSync(join(tmpdir(), 'freshet-tutorial-'))
-    symlinkSync(join(repository, 'node_modules'), join(folder, 'node_modules'))
-    const server = await startFreshet(['dev', '--data', join(folder, 'data')])
-    serverPort = server.port
+    server = await startFreshet(['dev', '--data', join(folder(), 'data')])
     cachePort = await freePort()
+    reader = new TutorialReader({ 7700: server.port, 8080: cachePort })
+    browser = await startChromium()
   })
   afterAll(async () => {
-    cache?.kill('SIGKILL')
-    await endFreshetProcesses()
-    rmSync(folder, { recursive: true, force: true })
+    await browser?.close()
+    await reader?.stop()
   })
 
-  const here = (text: string) => text.replaceAll('7700', `${serverPort}`).replaceAll('8080', `${cachePort}`)
-
-  async function act({ text, language }: DocBlock): Promise<string | undefined> {
-    const [, name] = /^(?:\/\/|<!--) (\S+\.(?:mjs|html))/.exec(text) ?? []
-    if (name !== undefined) writeFileSync(join(folder, name), here(text))
-    if (language !== 'sh' || BY_HAND.test(text)) return undefined
-    if (text.startsWith('node cache.mjs')) return startCache()
-    const { stdout } = await promisify(execFile)('bash', ['-ec', here(text)], { cwd: folder })
-    return stdout
+  async function open(address: string): Promise<Page> {
+    const page = await browser.newPage()
+    page.on('pageerror', error => problems.push(error.message))
+    await page.goto(address)
+    return page
   }
 
-  async function startCache(): Promise<undefined> {
-    cache = spawn(process.execPath, ['cache.mjs'], { cwd: folder, stdio: ['ignore', 'pipe', 'inherit'] })
-    await once(cache.stdout!, 'data')
-  }
+  const withCurl = test.skipIf(reasonToSkip('curl') !== undefined)
 
-  test.skipIf(reasonToSkip('curl') !== undefined)('works as written, and its page survives the race', async () => {
-    let checked = 0
-    for (const [i, block] of BLOCKS.entries()) {
-      const printed = await act(block)
-      const promised = BLOCKS[i + 1]
-      if (printed === undefined || !PROMISED.includes(promised?.language ?? '')) continue
-      checked++
-      if (promised!.language === 'text') expect(printed.replaceAll('\r', '')).toBe(promised!.text)
-      else expect(shapeOf(JSON.parse(printed))).toEqual(shapeOf(JSON.parse(promised!.text)))
+  withCurl.each(TIMES)('first-steps prints what it says, %s', async () => {
+    expect(await reader.follow('docs/tutorials/first-steps.md')).toBe(1)
+  })
+
+  withCurl.each(TIMES)('purge-race prints what it says, and its page survives races, %s', async () => {
+    expect(await reader.follow('docs/tutorials/purge-race.md')).toBe(7)
+    const page = await open(`http://localhost:${cachePort}/page.html`)
+    for (let race = 0; race < 3; race++) {
+      const before = await page.locator('#written').innerText()
+      await page.getByRole('button').click()
+      await expect.poll(() => page.locator('#written').innerText()).not.toBe(before)
+      const written = Number(await page.locator('#written').innerText())
+      await expect.poll(() => page.locator('#freshet').innerText()).toBe(`${written}`)
+      expect(Number(await page.locator('#plain').innerText())).toBeLessThan(written)
     }
-    expect(checked).toBeGreaterThanOrEqual(6)
-    const browser = await startChromium()
-    try {
-      const page = await browser.newPage()
-      await page.goto(`http://localhost:${cachePort}/page.html`)
-      // It connects first.
-      await page.waitForFunction(() => document.querySelector('button')?.onclick)
-      for (let round = 0; round < 3; round++) {
-        const before = await page.locator('#written').innerText()
-        await page.getByRole('button').click()
-        await expect.poll(() => page.locator('#written').innerText()).not.toBe(before)
-        const written = Number(await page.locator('#written').innerText())
-        await expect.poll(() => page.locator('#freshet').innerText()).toBe(`${written}`)
-        expect(Number(await page.locator('#plain').innerText())).toBeLessThan(written)
-      }
-    } finally {
-      await browser.close()
-    }
+    expect([await page.locator('#problem').innerText(), problems]).toEqual(['', []])
+    await page.close()
+  })
+
+  withCurl.each(TIMES)('your-own-app makes an app that shows what others change, %s', async time => {
+    await reader.follow('docs/tutorials/your-own-app.md', 'my-app')
+    const [address] = [...reader.addresses].find(([command]) => command.startsWith('npx vite'))!.slice(1)
+    const [one, two] = [await open(address!), await open(address!)]
+    const colourOf = (page: Page, pixel: string) =>
+      page.getByLabel(pixel, { exact: true }).evaluate(button => getComputedStyle(button).backgroundColor)
+    for (const page of [one, two]) await expect.poll(() => colourOf(page, MOUTH)).toBe(ORANGE)
+    if (SCREENSHOTS) await one.setViewportSize({ width: 480, height: 640 })
+    if (SCREENSHOTS) await one.screenshot({ path: join(SCREENSHOTS, 'your-own-app.png') })
+
+    const colour = time === TIMES[0] ? '#009e73' : '#cc79a7'
+    await one.getByLabel('Your colour').fill(colour)
+    await one.getByLabel('7-7', { exact: true }).click()
+    const painted = await one.evaluate(name => {
+      document.body.style.color = name
+      return getComputedStyle(document.body).color
+    }, colour)
+    for (const page of [one, two]) await expect.poll(() => colourOf(page, '7-7')).toBe(painted)
+    expect(await two.getByRole('status').innerText()).toBe('9 of 64 pixels are painted.')
+
+    const sent: string[] = []
+    one.on('request', request => sent.push(request.url()))
+    await heartbeats(server.url, 2)
+    expect(sent, 'a page on which nothing happens sends no request').toEqual([])
+    expect(problems).toEqual([])
+    await Promise.all([one.close(), two.close()])
   })
 })
-
-/** Positions, request ids and explanations only need to be there. */
-function shapeOf(value: object): unknown {
-  const varying = ['version', 'position', 'requestId', 'detail', 'title']
-  return Object.fromEntries(
-    Object.entries(value).map(([name, each]) => [name, varying.includes(name) ? typeof each : each]),
-  )
-}

@@ -82,7 +82,7 @@ describe.concurrent('all packages, installed into an empty folder', () => {
   })
 })
 
-test("the README's command for users without a clone starts a server, whose page and data answer", async () => {
+test("the README's command for users without a clone starts a server, whose page, client and data answer", async () => {
   const [, command] = /^(npx @freshet\/cli \S+)/m.exec(readFileSync(join(root, 'README.md'), 'utf8'))!
   const empty = join(folder, 'empty')
   mkdirSync(empty)
@@ -91,6 +91,7 @@ test("the README's command for users without a clone starts a server, whose page
   const server = await start(empty, command!.split(' '), { ...freshEnvironment(join(folder, 'npm-caches')), ...answer })
   const get = (path: string, accept: string) => fetch(server.url + path, { headers: { accept } })
   expect(await (await get('/', 'text/html')).text()).toContain('<h1')
+  expect(await (await get('/client.js', '*/*')).text()).toContain('@freshet/client')
   expect(await (await get('/db/shop/products/tea', 'application/json')).json()).toMatchObject({ name: 'Green tea' })
 })
 

@@ -74,10 +74,13 @@ async function publintProblems({ manifest, files }: PackedPackage): Promise<read
   return messages.map(message => `publint: ${formatMessage(message, { ...manifest }, { color: false })}`)
 }
 
+/** Made by the bundler. */
+const BUNDLED = /^dist\/(?:browser|files)\//
+
 /** Built files whose source is gone, which tsc leaves behind. */
 export function staleFiles({ folder, files }: PackedPackage, isThere: (path: string) => boolean): readonly string[] {
   return [...files.keys()]
-    .filter(path => /^dist\/.*\.(?:d\.ts|js)$/.test(path) && !path.startsWith('dist/files/'))
+    .filter(path => /^dist\/.*\.(?:d\.ts|js)$/.test(path) && !BUNDLED.test(path))
     .filter(path => {
       const source = `${folder}/${path.replace(/^dist\//, 'src/').replace(/(?:\.d\.ts|\.js)$/, '')}`
       return !isThere(`${source}.ts`) && !isThere(`${source}.tsx`)

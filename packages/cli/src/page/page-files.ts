@@ -1,10 +1,9 @@
 /**
- * The files of the demo page, by their path below /demo/. It has no bundle: the browser loads the same modules that Node
- * does, and the import map in index.html says where the packages are.
+ * The files of the demo page, by their path below /demo/. It has no bundle: the import map in index.html says that the client is
+ * at /client.js.
  *
  *     index.html, page.css   packages/cli/page
  *     page/...               the page's own modules
- *     client/... and others  the compiled packages that it imports
  *     readme.md              how to use the command
  *
  * A file is read on its first request: a server that no browser visits reads none.
@@ -27,10 +26,6 @@ export function listPageFiles(): Readonly<Record<string, PageFile>> {
     ['page.css', lazyFile(new URL('page.css', STATIC), CSS)],
     ['readme.md', lazyFile(README, TEXT)],
     ...modulesIn(new URL('.', MODULES), 'page/'),
-    ...modulesIn(new URL('.', import.meta.resolve('@freshet/client')), 'client/'),
-    ...modulesIn(new URL('.', import.meta.resolve('@freshet/bloom')), 'bloom/'),
-    ...modulesIn(new URL('.', import.meta.resolve('@freshet/protocol')), 'protocol/'),
-    ...modulesIn(new URL('..', import.meta.resolve('@freshet/core/coherence')), 'core/'),
   ])
 }
 

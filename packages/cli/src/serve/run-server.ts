@@ -1,10 +1,12 @@
 /** Runs a server from its start to its end, and returns the exit code. */
 import { inspect } from 'node:util'
 import { NONE } from '../config/file-kinds.js'
+import type { Mode } from '../config/option.js'
 import { withoutPassword } from '../config/store-kind.js'
 import { isEmbedded } from '../places/open-store.js'
 import { watchStopSignals } from '../terminal/stop-signals.js'
-import { type RefusalContext, refusalOf } from './refusal.js'
+import { findNeighbour } from './find-neighbour.js'
+import { isOfNeighbour, refusalOf } from './refusal.js'
 import type { RunningServer, ServeSetup } from './serve-setup.js'
 
 const EXIT_STOPPED = 0
@@ -29,7 +31,7 @@ export async function runServer(setup: ServeSetup): Promise<number> {
     return EXIT_STOPPED
   } catch (error) {
     running?.force()
-    reportFailure(error, setup)
+    await reportFailure(error, setup)
     return EXIT_FAILED
   }
 }
@@ -68,10 +70,18 @@ function urlFor(host: string, port: number): string {
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
 }
 
-function reportFailure(error: unknown, { mode, config }: ServeSetup): void {
-  const context: RefusalContext = { mode, config, isNpmStart: process.env.npm_lifecycle_event === 'start' }
-  const line = refusalOf(error, context)
+async function reportFailure(error: unknown, { mode, config }: ServeSetup): Promise<void> {
+  const neighbour = isOfNeighbour(error) ? await findNeighbour(urlFor(config.host, config.port)) : undefined
+  const line = refusalOf(error, { config, neighbour, command: commandOf(mode) })
   process.stderr.write(
     line === undefined ? `Freshet failed unexpectedly; please report this: ${inspect(error)}\n` : `${line}\n`,
   )
+}
+
+/** What the user typed, so that options can follow: npm passes on only those after two dashes. */
+function commandOf(mode: Mode): string {
+  const { npm_lifecycle_event: event, npm_command: command } = process.env
+  if (event === 'start') return 'npm start --'
+  if (command !== 'exec') return `freshet ${mode}`
+  return `npx ${import.meta.url.includes('/node_modules/') ? '@freshet/cli' : 'freshet'} ${mode}`
 }

@@ -5,6 +5,7 @@ import { accessOf } from '../access/access-setup.js'
 import { openStore } from '../places/open-store.js'
 import { type OpenDatabase, openDatabase } from '../shards/open-database.js'
 import { ownVersion } from '../terminal/own-version.js'
+import { loadClientModule } from './load-client-module.js'
 import { loadConsole } from './load-console.js'
 import { loadPage } from './load-page.js'
 import { openRecording } from './recording-file.js'
@@ -30,6 +31,7 @@ export async function startSingleProcess({ config, log }: ServeSetup): Promise<R
       capabilities: [joinShards(shards)],
       ...page,
       ...(await loadConsole(config)),
+      ...(await loadClientModule()),
       ...recorded,
       ...(tracing ? { onRequest: tracing.begin } : {}),
     })

@@ -6,6 +6,7 @@ import { isEmbedded, openReader, openStore } from '../places/open-store.js'
 import { openDatabase } from '../shards/open-database.js'
 import { ownVersion } from '../terminal/own-version.js'
 import { createLog, withFields } from './create-log.js'
+import { loadClientModule } from './load-client-module.js'
 import { loadConsole } from './load-console.js'
 import { loadPage } from './load-page.js'
 import { openRecording } from './recording-file.js'
@@ -41,6 +42,7 @@ async function start({ config, slot }: StartMessage): Promise<void> {
     capabilities: [joinShards(shards)],
     ...(await loadPage(config)),
     ...(await loadConsole(config)),
+    ...(await loadClientModule()),
     ...recorded,
     ...(tracing ? { onRequest: tracing.begin } : {}),
   })

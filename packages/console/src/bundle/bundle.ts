@@ -1,6 +1,6 @@
 /**
- * Makes the files of the console from the compiled `web/`: bundled, split by page, minified, each named by its hash. Does nothing
- * if the sources have not changed since.
+ * Makes the files of the console from the compiled `web/`: bundled, split by page, minified, each named by its hash. Also makes the
+ * client as one module (`client-module.ts`). Does nothing if the sources have not changed since.
  *
  *     dist/files/index.html
  *     dist/files/assets/console-HASH.js, console-HASH.css     what the first view needs
@@ -12,6 +12,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build, type Rolldown } from 'vite'
+import { CLIENT_MODULE, makeClientModule } from './client-module.js'
 
 const ENTRY = fileURLToPath(new URL('../web/console.js', import.meta.url))
 const WORKER = fileURLToPath(new URL('../web/run-code.js', import.meta.url))
@@ -21,7 +22,8 @@ const FOLDER = fileURLToPath(new URL('../files/', import.meta.url))
 const MADE_FROM = join(FOLDER, '.made-from')
 
 const madeFrom = hashOfSources()
-if (!existsSync(MADE_FROM) || readFileSync(MADE_FROM, 'utf8') !== madeFrom) {
+if (!existsSync(CLIENT_MODULE) || !existsSync(MADE_FROM) || readFileSync(MADE_FROM, 'utf8') !== madeFrom) {
+  await makeClientModule()
   await makeFiles()
   writeFileSync(MADE_FROM, madeFrom)
 }
@@ -66,7 +68,7 @@ function hashOfSources(): string {
   const core = new URL('..', import.meta.resolve('@freshet/core/coherence'))
   const lock = fileURLToPath(new URL('../../../../package-lock.json', import.meta.url))
   const compiled = [new URL('..', import.meta.url), core, ...client].flatMap(folder =>
-    filesIn(folder).filter(path => path.endsWith('.js') && !path.startsWith(FOLDER)),
+    filesIn(folder).filter(path => path.endsWith('.js') && !path.startsWith(FOLDER) && path !== CLIENT_MODULE),
   )
   const hash = createHash('sha256')
   for (const path of [...compiled, ...filesIn(new URL('.', PAGE)), lock]) {

@@ -38,6 +38,12 @@ export function compress(body: Uint8Array, coding: Coding): Promise<Uint8Array> 
   return compressWithBrotli(body, { params })
 }
 
+/** A body as it is sent, and the header that names its coding. */
+export interface CodedBody {
+  readonly headers: readonly string[]
+  readonly body: Uint8Array
+}
+
 /** Compresses each form once as long as it is in demand. Drops the oldest when there is no more room. */
 export class CompressedForms {
   readonly #bytesMax: number
@@ -47,6 +53,17 @@ export class CompressedForms {
 
   constructor(bytesMax: number) {
     this.#bytesMax = bytesMax
+  }
+
+  /** The whole body in the form that an Accept-Encoding header asks for. `name`: as for `get`. */
+  async negotiate(
+    name: string,
+    { contentType, body }: { readonly contentType: string; readonly body: Uint8Array },
+    acceptEncoding: string | undefined,
+  ): Promise<CodedBody> {
+    const coding = isCompressible(contentType) ? chooseCoding(acceptEncoding) : undefined
+    if (coding === undefined) return { headers: [], body }
+    return { headers: ['Content-Encoding', coding], body: await this.get(name, body, coding) }
   }
 
   /** `name` identifies exactly these bytes: a key and its version. */

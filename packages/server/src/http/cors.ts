@@ -10,6 +10,8 @@ const EXPOSED_HEADERS =
 const ALLOWED_HEADERS =
   'Content-Type, If-Match, If-None-Match, Cache-Control, Last-Event-ID, X-Request-Id, Idempotency-Key, Authorization'
 const PREFLIGHT_MAX_AGE_S = 86_400
+/** For an answer that pages of every origin may read. */
+export const ALL_ORIGINS: readonly string[] = allow('*')
 
 export class Cors {
   /** The headers for every request; undefined if there is a list of origins. */
@@ -19,7 +21,7 @@ export class Cors {
   /** `auto`: requests that are not allowed have been refused before this is used. */
   constructor(origins: ServerSettings['corsOrigins']) {
     const list = typeof origins === 'string' ? [] : origins
-    this.constant = typeof origins === 'string' ? allow('*') : undefined
+    this.constant = typeof origins === 'string' ? ALL_ORIGINS : undefined
     this.#byOrigin = new Map(list.map(origin => [origin, [...allow(origin), 'Vary', 'Origin']]))
   }
 

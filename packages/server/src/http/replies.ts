@@ -3,7 +3,7 @@ import { FreshetError } from '@freshet/protocol'
 import { describeError, type Log } from '../monitoring/log.js'
 import type { Metrics } from '../monitoring/metrics.js'
 import { type Answer, problemAnswer } from './answer.js'
-import type { Cors } from './cors.js'
+import { ALL_ORIGINS, type Cors } from './cors.js'
 import type { Exchange } from './exchange.js'
 import { limitHeaders } from './limit-headers.js'
 import type { RefusalLog } from './refusal-log.js'
@@ -115,7 +115,8 @@ export class Replies {
   }
 
   #headers(exchange: Exchange, answer: Answer, mustClose: boolean): string[] {
-    const headers = [...answer.headers, ...this.#cors.headers(exchange.request)]
+    const cors = answer.isForAllOrigins ? ALL_ORIGINS : this.#cors.headers(exchange.request)
+    const headers = [...answer.headers, ...cors]
     // A cached answer would carry the id of another request.
     if (!answer.isCacheable) headers.push('X-Request-Id', exchange.requestId)
     // A 429 already reports the limit that refused the request.

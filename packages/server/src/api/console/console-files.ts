@@ -7,7 +7,7 @@
  */
 import { FreshetError } from '@freshet/protocol'
 import { type Answer, NO_SNIFF, NO_STORE } from '../../http/answer.js'
-import { CompressedForms, chooseCoding, isCompressible } from '../../http/content-coding.js'
+import { CompressedForms } from '../../http/content-coding.js'
 import type { Call, Route } from '../../routing/call.js'
 import type { PageFiles } from './demo-page.js'
 
@@ -50,21 +50,20 @@ export class ConsoleFiles {
   async #file(path: string, { exchange }: Call): Promise<Answer> {
     const file = Object.hasOwn(this.#files, path) ? this.#files[path] : undefined
     if (file === undefined) throw new FreshetError('ROUTE_UNKNOWN', `The console on this server has no ${path}.`)
-    const body = Buffer.from(file.body)
-    const coding = isCompressible(file.contentType)
-      ? chooseCoding(exchange.request.headers['accept-encoding'])
-      : undefined
+    const { contentType } = file
+    const accepted = exchange.request.headers['accept-encoding']
+    const coded = await this.#forms.negotiate(path, { contentType, body: Buffer.from(file.body) }, accepted)
     const isLasting = LASTING.test(path)
     return {
       status: 200,
       headers: [
-        ...['Content-Type', file.contentType, ...NO_SNIFF, 'Vary', 'Accept-Encoding'],
+        ...['Content-Type', contentType, ...NO_SNIFF, 'Vary', 'Accept-Encoding'],
         ...['Content-Security-Policy', EVALUATING.test(path) ? EVALUATING_POLICY : POLICY],
         ...['Referrer-Policy', 'no-referrer', 'Cross-Origin-Opener-Policy', 'same-origin'],
         ...(isLasting ? ['Cache-Control', 'public, max-age=31536000, immutable'] : NO_STORE),
-        ...(coding === undefined ? [] : ['Content-Encoding', coding]),
+        ...coded.headers,
       ],
-      body: coding === undefined ? body : await this.#forms.get(path, body, coding),
+      body: coded.body,
       isCacheable: isLasting,
     }
   }

@@ -97,6 +97,17 @@ export const OPERATIONS_PATHS: Json = {
       responses: answers('The file.', ANY_VALUE),
     }),
   },
+  '/client.js': {
+    get: operation({
+      id: 'getClientModule',
+      summary: 'The client as one ES module, for web pages of every origin that have no build step',
+      parameters: ['ifNoneMatch'],
+      responses: {
+        ...answers('The module.', { 'text/javascript': { schema: { type: 'string' } } }),
+        304: { description: 'The copy that If-None-Match names is the present module.' },
+      },
+    }),
+  },
   '/quotas': {
     get: operation({
       id: 'getQuotas',
