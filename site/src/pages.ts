@@ -25,7 +25,11 @@ export const GROUPS: readonly PageGroup[] = [
       written('tutorials/purge-race', 'A purge race'),
       written('concepts/promises', 'Promises'),
       written('figures', 'Figures'),
-      written('guides/comparison', 'Beside PocketBase and PostgREST'),
+      written('guides/comparison', 'Comparison'),
+      written('guides/instead-of-redis', 'Instead of Redis'),
+      written('guides/and-postgrest', 'And PostgREST'),
+      written('guides/and-firestore-supabase', 'And Firestore, Supabase'),
+      written('guides/and-electric-zero', 'And Electric, Zero'),
     ],
   },
   {

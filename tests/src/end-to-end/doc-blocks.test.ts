@@ -17,6 +17,7 @@ import { blocksOf, type DocBlock, listDocs, repository } from './doc-blocks.js'
 const RUN: Readonly<Record<string, { readonly by: string; readonly languages: readonly string[] }>> = {
   'docs/tutorials/purge-race.md': { by: 'tutorial.test.ts', languages: ['js', 'sh', 'json', 'text', 'html'] },
   'docs/guides/existing-tables.md': { by: 'existing-tables.test.ts', languages: ['js', 'sh', 'sql'] },
+  'docs/guides/instead-of-redis.md': { by: 'instead-of-redis-and-postgres.test.ts', languages: ['js', 'sh'] },
   'docs/guides/access.md': { by: 'access-command.test.ts', languages: ['access'] },
   'docs/guides/transactions.md': { by: 'curl-examples.test.ts', languages: ['sh', 'json'] },
   'docs/guides/counters-and-retries.md': { by: 'curl-examples.test.ts', languages: ['sh', 'json'] },
