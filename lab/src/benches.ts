@@ -66,6 +66,12 @@ export const benches: readonly BenchEntry[] = [
     load: async () => (await import('./bench/coherence/coherence.js')).coherence,
   },
   {
+    name: 'peers',
+    title:
+      'Reads, writes and stale reads: Freshet, PocketBase, parse-server, json-server, D1, and Redis invalidated by hand',
+    load: async () => (await import('./bench/peers/peers.js')).peers,
+  },
+  {
     name: 'structure',
     title:
       'How much code a request runs through, import cycles between folders, and the size of the store and its engines in lines',

@@ -52,7 +52,13 @@ export const GROUPS: readonly PageGroup[] = [
     topics: [
       {
         title: 'Choose',
-        pages: [written('guides/comparison', 'Beside PocketBase and PostgREST')],
+        pages: [
+          written('guides/comparison', 'Comparison'),
+          written('guides/instead-of-redis', 'Instead of Redis'),
+          written('guides/and-postgrest', 'And PostgREST'),
+          written('guides/and-firestore-supabase', 'And Firestore, Supabase'),
+          written('guides/and-electric-zero', 'And Electric, Zero'),
+        ],
       },
       {
         title: 'Use',

@@ -19,6 +19,7 @@ const RUN: Readonly<Record<string, { readonly by: string; readonly languages: re
   'docs/tutorials/purge-race.md': { by: 'tutorial.test.ts', languages: ['js', 'sh', 'json', 'text', 'html'] },
   'docs/tutorials/your-own-app.md': { by: 'tutorial.test.ts', languages: ['js', 'sh', 'html'] },
   'docs/guides/existing-tables.md': { by: 'existing-tables.test.ts', languages: ['js', 'sh', 'sql'] },
+  'docs/guides/instead-of-redis.md': { by: 'instead-of-redis-and-postgres.test.ts', languages: ['js', 'sh'] },
   'docs/guides/access.md': { by: 'access-command.test.ts', languages: ['access'] },
   'docs/guides/transactions.md': { by: 'curl-examples.test.ts', languages: ['sh', 'json'] },
   'docs/guides/counters-and-retries.md': { by: 'curl-examples.test.ts', languages: ['sh', 'json'] },

@@ -17,7 +17,11 @@ export interface ServerProcess {
 
 export interface ServerCommand {
   readonly name: string
+  /** The program to run; Node, if undefined. */
+  readonly program?: string
   readonly args: readonly string[]
+  readonly env?: NodeJS.ProcessEnv
+  readonly cwd?: string
   /** The processor to pin it to; any, if undefined. */
   readonly core?: number | undefined
 }
@@ -26,10 +30,12 @@ const START_MS_MAX = 20_000
 /** `getconf CLK_TCK` on every Linux that Node runs on. */
 const TICKS_PER_SECOND = 100
 
-/** Starts `node ARGS` and waits for the first line with an http:// address in it. */
-export async function startServer({ name, args, core }: ServerCommand): Promise<ServerProcess> {
-  const command = [...(core === undefined ? [] : ['taskset', '-c', String(core)]), process.execPath, ...args]
-  const child = spawn(command[0]!, command.slice(1), { stdio: ['ignore', 'pipe', 'pipe'] })
+/** Starts the program and waits for the first line with an http:// address in it. */
+export async function startServer(server: ServerCommand): Promise<ServerProcess> {
+  const { name, program = process.execPath, args, core, env = process.env, cwd } = server
+  const command = [...(core === undefined ? [] : ['taskset', '-c', String(core)]), program, ...args]
+  const options = { env, ...(cwd === undefined ? {} : { cwd }) }
+  const child = spawn(command[0]!, command.slice(1), { ...options, stdio: ['ignore', 'pipe', 'pipe'] })
   let complaints = ''
   child.stderr.setEncoding('utf8').on('data', text => {
     complaints += text

@@ -33,18 +33,29 @@ export async function requestsPerSecond({ url, script, seconds, core }: Load): P
   return rate
 }
 
-/** Requests the paths in turn. The requests are built once, so that the script costs almost nothing. */
+export interface WrkRequest {
+  readonly method?: 'GET' | 'POST' | 'PUT' | 'PATCH'
+  readonly path: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: string
+}
+
+/** Reads the paths in turn. */
 export function scriptFor(
   paths: readonly string[],
   headersOf: (index: number) => Readonly<Record<string, string>> = () => ({}),
 ): string {
-  const requests = paths.map((path, i) => `{ ${lua(path)}, { ${fields(headersOf(i))} } }`)
+  return scriptOf(paths.map((path, i) => ({ path, headers: headersOf(i) })))
+}
+
+/** Sends the requests in turn. They are built once, so that the script costs almost nothing. */
+export function scriptOf(requests: readonly WrkRequest[]): string {
   return [
     'local requests = {}',
     'local next = 0',
     'function init()',
-    `  for _, each in ipairs({ ${requests.join(', ')} }) do`,
-    '    requests[#requests + 1] = wrk.format("GET", each[1], each[2])',
+    `  for _, each in ipairs({ ${requests.map(fields).join(', ')} }) do`,
+    '    requests[#requests + 1] = wrk.format(each[1], each[2], each[3], each[4])',
     '  end',
     'end',
     'function request()',
@@ -54,12 +65,12 @@ export function scriptFor(
   ].join('\n')
 }
 
-function fields(headers: Readonly<Record<string, string>>): string {
-  return Object.entries(headers)
-    .map(([name, value]) => `[${lua(name)}] = ${lua(value)}`)
-    .join(', ')
+function fields({ method = 'GET', path, headers = {}, body }: WrkRequest): string {
+  const pairs = Object.entries(headers).map(([name, value]) => `[${lua(name)}] = ${lua(value)}`)
+  return `{ ${lua(method)}, ${lua(path)}, { ${pairs.join(', ')} }, ${body === undefined ? 'nil' : lua(body)} }`
 }
 
+/** For texts without control characters, which JSON and Lua write in different ways. */
 function lua(text: string): string {
   return JSON.stringify(text)
 }
