@@ -5,11 +5,11 @@ import { escapeHtml, uniqueId } from './render.js'
 /** The sections, by the file that declares an export. The first match counts. */
 const TOPICS: readonly (readonly [title: string, files: RegExp])[] = [
   ['Connections and sessions', /^client\/src\/(connect|database|session\/|http\/)/],
-  ['Objects and bytes', /^client\/src\/(buckets|reading|writing)\/|^core\//],
+  ['Objects and bytes', /^client\/src\/(buckets\/|reading\/|writing\/(?!outbox))|^core\//],
   ['Finding objects', /queries\//],
   ['Transactions', /^client\/src\/transactions\//],
   ['Counting', /^client\/src\/counters\//],
-  ['Writes that outlive a page', /^client\/src\/operations\//],
+  ['Writes that outlive a page', /^client\/src\/writing\/outbox/],
   ['Recordings and clocks', /^client\/src\/(recording|clock)\//],
   ['Errors', /freshet-error\.ts$/],
   ['Requests and answers', /^protocol\//],
