@@ -47,13 +47,9 @@ describe('what is found', () => {
   })
 
   test('what the pages call by another name is found under that name', () => {
-    expect(find('offline')[0]).toMatchObject({ title: 'Counters and retries' })
-    expect(
-      find('offline')
-        .slice(0, 3)
-        .map(({ heading }) => heading),
-    ).toContain('An outbox that survives a reload')
-    expect(find('ttl')[0]!.text).toMatch(/lifetime/)
+    const places = find('offline').map(({ title, heading }) => `${title}: ${heading}`)
+    expect(places.slice(0, 5)).toContain('Counters and retries: An outbox that survives a reload')
+    expect(find('ttl').some(({ text }) => !/ttl/i.test(text) && /lifetime/.test(text))).toBe(true)
   })
 
   test('every part of a word finds it while it is being typed', () => {

@@ -167,9 +167,9 @@ describeInChromium('the site', () => {
       await page.keyboard.press('ArrowRight')
       await expect.poll(() => area.evaluate(element => element.scrollLeft), { message: selector }).toBeGreaterThan(0)
     }
-    await moved('.table >> nth=0')
+    await moved('.table[tabindex] >> nth=0')
     await page.goto(`${docs.url}/tutorials/first-steps.html`)
-    await moved('.code pre >> nth=0')
+    await moved('.code pre[tabindex] >> nth=0')
     await page.goto(`${docs.url}/concepts/reads.html`)
     const figure = page.locator('figure').first()
     const [shown, whole] = await figure.evaluate(({ clientWidth, scrollWidth }) => [clientWidth, scrollWidth])
