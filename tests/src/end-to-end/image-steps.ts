@@ -112,9 +112,15 @@ function copy(each: ModifiableInstruction, stage: Stage, stages: ReadonlyMap<str
     ?.getValue()
   const to = isAbsolute(target) ? stage.root + target : join(stage.root, stage.folder, target)
   for (const source of sources) {
-    if (from) copyPath(stages.get(from)!.root + source, source, to, target.endsWith('/'))
+    if (from) linkFolder(stages.get(from)!.root + source, to)
     else copyFromContext(context, source, to, target.endsWith('/'))
   }
+}
+
+/** A stage that is done does not change, so hard links are enough: the folders have tens of thousands of files. */
+function linkFolder(path: string, to: string): void {
+  mkdirSync(to, { recursive: true })
+  execFileSync('cp', ['-al', `${path}/.`, to])
 }
 
 function copyPath(path: string, source: string, to: string, isInto: boolean): void {

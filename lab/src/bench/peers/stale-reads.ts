@@ -10,15 +10,6 @@ import { startApp, startFreshet, TTL_SECONDS } from './freshets.js'
 import type { Stage } from './peer.js'
 import { StaleCounter, type StaleReads } from './stale-counter.js'
 
-export interface StaleStanding extends StaleReads {
-  readonly name: string
-  readonly boundMs: number
-  readonly writes: number
-  readonly objects: number
-  /** How many of the objects the application still returns in an old version when the load is over and the bound is past. */
-  readonly leftStale: number
-}
-
 /** Freshet's default `staleness`; the cache-aside application has no bound but its TTL. */
 const SESSION_MS = 1000
 /** A multiple of the number of writers. */
@@ -28,6 +19,15 @@ const READERS = 64
 const APPS = 2
 /** Writers work and pause in turn: what is stale at the end of their work stays so through the pause. */
 const WORK_MS = 500
+
+export interface StaleStanding extends StaleReads {
+  readonly name: string
+  readonly boundMs: number
+  readonly writes: number
+  readonly objects: number
+  /** How many of the objects the application still returns in an old version when the load is over and the bound is past. */
+  readonly leftStale: number
+}
 
 interface Candidate {
   readonly name: string

@@ -3,7 +3,6 @@ import { SEED_DEFAULT } from '../../harness/arguments.js'
 import type { Experiment } from '../../harness/experiment.js'
 import { createRandom } from '../../harness/random.js'
 import { kts9 } from './kts-9.js'
-import { kts11 } from './kts-11.js'
 import { ktsAtOnce } from './kts-at-once.js'
 import { ktsExpected } from './kts-expected.js'
 
@@ -13,7 +12,7 @@ function runQuick(experiment: Experiment) {
 }
 
 // The others are the same runs along other axes; `npm run lab -- all --quick` runs them all.
-it.each(Object.entries({ kts9, kts11, ktsAtOnce, ktsExpected }))('%s: every verdict holds', async (_, experiment) => {
+it.each(Object.entries({ kts9, ktsAtOnce, ktsExpected }))('%s: every verdict holds', async (_, experiment) => {
   const { verdicts, points } = await runQuick(experiment)
   expect(verdicts.filter(({ holds }) => !holds)).toEqual([])
   expect(verdicts.length).toBeGreaterThan(0)

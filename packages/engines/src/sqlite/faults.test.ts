@@ -9,6 +9,7 @@ import { FreshetError } from '@freshet/protocol'
 import { DatabaseSync } from '@photostructure/sqlite'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { put } from '../under-test/commits.js'
+import { testFullDisk } from '../under-test/test-full-disk.js'
 import { expectAnotherLog, restoreUnnoticed } from '../under-test/test-restored.js'
 
 let folder: string
@@ -180,45 +181,5 @@ function aDatabase(sql: string, file = path): void {
   database.close()
 }
 
-const mayMount = process.getuid?.() === 0 && process.platform === 'linux'
-if (!mayMount) console.warn('Not tested: a full disk. It needs a small file system, which only root may mount.')
-
-// Only root can mount a file system that is small enough to fill.
-test.skipIf(!mayMount)('a full disk refuses commits, keeps the rest, and recovers when there is space', async () => {
-  execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=6m', 'tmpfs', folder])
-  try {
-    const store = await open()
-    const commit = (id: string, size: number) =>
-      store.commit({
-        writes: [1, 2].map(n => ({ key: `a/b/${id}-${n}`, contentType: 'x/y', body: Buffer.alloc(size, id) })),
-      })
-    const kept: string[] = []
-    const refused: unknown[] = []
-    for (let round = 0; refused.length < 40; round++) {
-      const ids = Array.from({ length: 8 }, (_, i) => `${round}.${i}`)
-      const results = await Promise.allSettled(ids.map((id, i) => commit(id, i === 3 ? 100_000 : 5000)))
-      for (const [i, result] of results.entries()) {
-        if (result.status === 'fulfilled') kept.push(ids[i]!)
-        else refused.push(result.reason)
-      }
-    }
-    expect(refused.map(error => (error as { code?: string }).code).filter(code => code !== 'STORE_FULL')).toEqual([])
-    const check = async (now: Store) => {
-      const { entries } = await now.scan('a/b', { limit: 10_000 })
-      expect(entries.map(({ id }) => id)).toEqual(kept.flatMap(id => [`${id}-1`, `${id}-2`]).sort())
-      expect((await now.changes(await now.trimmedTo(), 10_000)).length).toBe(kept.length)
-    }
-    await check(store)
-    execFileSync('mount', ['-o', 'remount,size=64m', folder])
-    await commit('after', 100_000)
-    kept.push('after')
-    await check(store)
-    await store.close()
-    const again = await open()
-    await check(again)
-    await again.close()
-  } finally {
-    // Lazily: the binding closes a file when its statements are garbage-collected.
-    execFileSync('umount', ['-l', folder])
-  }
-})
+// Unmounted lazily: the binding closes a file when its statements are garbage-collected.
+testFullDisk({ folder: () => folder, open: () => open(), unmountArguments: ['-l'] })
