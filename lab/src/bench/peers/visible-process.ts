@@ -1,4 +1,4 @@
-/** A client that shows the writes of others, in its own process; `visible-standings.ts` starts it. */
+/** A client that displays what another program writes, in its own process; `visible-standings.ts` starts it. */
 import { setTimeout as delay } from 'node:timers/promises'
 import { connect } from '@freshet/client'
 import { hostInChild } from '../../harness/contender-worker.js'

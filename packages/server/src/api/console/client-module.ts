@@ -21,7 +21,8 @@ const HASH_LENGTH = 22
 export class ClientModule {
   readonly #file: PageFile | undefined
   readonly #forms = new CompressedForms(COMPRESSED_BYTES_MAX)
-  #etag: string | undefined
+  /** Read on the first request. */
+  #loaded: { readonly body: Uint8Array; readonly etag: string } | undefined
 
   constructor(file: PageFile | undefined) {
     this.#file = file
@@ -35,9 +36,8 @@ export class ClientModule {
     if (this.#file === undefined)
       throw new FreshetError('ROUTE_UNKNOWN', 'This server does not have the client as a module.')
     const { contentType } = this.#file
-    const body = Buffer.from(this.#file.body)
-    this.#etag ??= etagOf(body)
-    const etag = this.#etag
+    this.#loaded ??= load(this.#file)
+    const { body, etag } = this.#loaded
     const { headers: asked } = exchange.request
     const headers = ['ETag', etag, 'Cache-Control', CACHE_CONTROL, 'Vary', 'Accept-Encoding', ...NO_SNIFF]
     const open = { isCacheable: true, isForAllOrigins: true }
@@ -52,9 +52,11 @@ export class ClientModule {
   }
 }
 
-/** Weak, since it is the same for the compressed forms. */
-function etagOf(body: Uint8Array): string {
-  return `W/"${createHash('sha256').update(body).digest('base64url').slice(0, HASH_LENGTH)}"`
+function load(file: PageFile): { readonly body: Uint8Array; readonly etag: string } {
+  const body = Buffer.from(file.body)
+  const hash = createHash('sha256').update(body).digest('base64url').slice(0, HASH_LENGTH)
+  // Weak, since it is the same for the compressed forms.
+  return { body, etag: `W/"${hash}"` }
 }
 
 function isNamed(etag: string, ifNoneMatch = ''): boolean {
