@@ -70,7 +70,7 @@ function checkReplaceable(out: string): void {
   if (!exists || readdirSync(out).length === 0) return
   if (statSync(join(out, SEARCH_INDEX), { throwIfNoEntry: false })) return
   throw new Error(
-    `${out} contains something else than this site, and would be overwritten. Choose a new or empty folder.`,
+    `${out} contains files that are not part of this site. Choose a new or empty folder, so that nothing is overwritten.`,
   )
 }
 

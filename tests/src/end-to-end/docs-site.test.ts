@@ -93,7 +93,7 @@ test('is not built over files of another kind', async () => {
   const folder = join(docs.folder, 'precious')
   mkdirSync(folder)
   writeFileSync(join(folder, 'letter.txt'), 'Dear reader')
-  await expect(buildSite(repository, folder)).rejects.toThrow('contains something else than this site')
+  await expect(buildSite(repository, folder)).rejects.toThrow('contains files that are not part of this site')
   expect(readFileSync(join(folder, 'letter.txt'), 'utf8')).toBe('Dear reader')
 })
 

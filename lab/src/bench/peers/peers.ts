@@ -1,8 +1,9 @@
 /**
  * Freshet beside what a team could use instead: PocketBase, parse-server, json-server, D1 in miniflare, and Redis that is
  * invalidated by hand before PostgreSQL. Every server does the same work over HTTP: it returns one object of 500 bytes, or replaces
- * it. Each is a process of its own, with the settings of its authors, and only one is under load at a time. Then the stale reads
- * of the two applications are counted, and Zero and Freshet show to a client what another program writes. docs/decisions/0037-peers-in-the-benchmark.md has the reasons.
+ * it. Each runs in its own process with its authors' settings, and only one is under load at a time. Then the bench counts stale
+ * reads of the two applications, and measures how soon clients of Zero and Freshet show what another program writes.
+ * docs/decisions/0037-peers-in-the-benchmark.md has the reasons.
  */
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -5,9 +5,9 @@
 export interface StaleReads {
   readonly reads: number
   readonly stale: number
-  /** Of these, the reads that returned what had been replaced longer than the bound ago. */
+  /** Stale reads of a version that had been replaced longer ago than the bound. */
   readonly beyondBound: number
-  /** For how long the oldest version that was read had been replaced. */
+  /** How long ago the oldest version that was read had been replaced. */
   readonly oldestMs: number
 }
 

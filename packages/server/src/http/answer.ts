@@ -7,7 +7,7 @@ export interface Answer {
   readonly body?: string | Uint8Array
   /** Whether its headers let caches keep it. */
   readonly isCacheable?: boolean
-  /** Whether pages of every origin may read it, also if only some origins may use the data. */
+  /** Whether pages of every origin may read it, even if only some origins may use the data. */
   readonly isForAllOrigins?: boolean
 }
 

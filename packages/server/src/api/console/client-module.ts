@@ -1,6 +1,6 @@
 /**
  * `GET /client.js`: the client as one ES module, for web pages without a build step. It is the same for everybody and contains no
- * data, so pages of every origin may import it, also if only some origins may use the data. A server without rules refuses
+ * data, so pages of every origin may import it, even if only some origins may use the data. A server without rules refuses
  * pages of other machines earlier, as it refuses all their requests (`http/local-door.ts`).
  */
 import { createHash } from 'node:crypto'
